@@ -3,6 +3,7 @@
 from contextlib import suppress as _suppress
 from importlib import import_module as _import_module
 
+from . import errors as _errors
 from . import spark
 from .applications import group_by, sort_files
 from .dataset import Dataset, Groups
@@ -20,6 +21,7 @@ from .loops import iterate
 from .reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .replays import replay
 from .results import Result
+from .running import RunningJob
 from .runs import BadRecord
 from .settings import Settings, configure
 from .shared import SharedArray, shared_array
@@ -34,6 +36,8 @@ from .sources import (
     read_text,
     word_count,
 )
+
+_errors.install()
 
 # Nearly every program uses it. Imported here, it does not delay the first job.
 with _suppress(ImportError):
@@ -52,6 +56,7 @@ __all__ = [
     "RemoteError",
     "ResourceError",
     "Result",
+    "RunningJob",
     "Settings",
     "SharedArray",
     "WorkerDied",
@@ -80,3 +85,14 @@ __all__ = [
     "top",
     "word_count",
 ]
+
+#: The version of the package.
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from .version import version  # takes a third of the time of `import gristmill`, if that does it
+
+        return version()
+    raise AttributeError(f"module 'gristmill' has no attribute {name!r}")

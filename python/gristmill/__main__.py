@@ -50,7 +50,7 @@ def _parsed(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
     """Settings, and the rest of the arguments.
 
     >>> _parsed(["--workers", "4", "--on-error=skip", "job.py", "--workers", "7"])
-    ({'workers': 4, 'on_error': 'skip'}, ['job.py', '--workers', '7'])
+    ({'workers': '4', 'on_error': 'skip'}, ['job.py', '--workers', '7'])
     """
     settings: dict[str, Any] = {}
     while arguments and arguments[0].startswith("--"):
@@ -59,20 +59,10 @@ def _parsed(arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
             if not arguments:
                 raise ValueError(f"--{name} needs a value")
             value = arguments.pop(0)
-        settings[name.replace("-", "_")] = _value(name, value)
+        settings[name.replace("-", "_")] = value
     if not arguments:
         raise ValueError("which program?")
     return settings, arguments
-
-
-def _value(name: str, text: str) -> Any:
-    kind = {"workers": int, "deadline": float}.get(name, str)
-    if name == "progress":
-        return text != "false"
-    try:
-        return kind(text)
-    except ValueError:
-        raise ValueError(f"--{name} {text}: this is no number") from None
 
 
 if __name__ == "__main__":

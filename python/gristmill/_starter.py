@@ -69,11 +69,15 @@ class Started:
                 self._ending = signal.strsignal(-code) if code < 0 else f"exit status {code}"
         return self._ending or "it was killed"
 
+    def kill(self) -> None:
+        """Kills the process and its workers. Any thread may call it until :meth:`close` has been called."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
     def close(self, killed: bool) -> None:
         """Ends the process and its workers, if they have not ended."""
         if killed:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            self.kill()
         self.ending()
 
 

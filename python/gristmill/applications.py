@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from . import plan, settings
+from . import cancel, options, plan, settings
 from .dataset import Dataset
 from .errors import GristmillError, JobError, PlanError
 from .runs import Kept, Run
@@ -94,8 +95,15 @@ def _run(arguments: list[str], paths: Iterable[str], chosen: Settings, output: I
         names.write(b"".join(os.fsencode(path) + b"\0" for path in paths))
         names.seek(0)
         command = [_command(), *arguments, *_options(chosen), "--files-from", "-"]
-        ran = subprocess.run(command, stdin=names, stdout=output, stderr=subprocess.PIPE, check=False)
-    said = ran.stderr.decode(errors="replace").strip()
+        token = cancel.current()
+        with subprocess.Popen(command, stdin=names, stdout=output, stderr=subprocess.PIPE) as ran, token.on_cancel(ran.kill):
+            try:
+                _, stderr = ran.communicate()
+            except BaseException:
+                ran.kill()
+                raise
+    token.check()
+    said = stderr.decode(errors="replace").strip()
     if ran.returncode == 0:
         if said:
             print(said, file=sys.stderr)
@@ -111,26 +119,28 @@ def _options(chosen: Settings) -> Iterator[str]:
     if (memory_bytes := chosen.memory_bytes()) is not None:
         yield f"--memory={memory_bytes}"
     if chosen.spill_dir is not None:
-        yield f"--spill-dir={chosen.spill_dir}"
+        yield f"--spill-dir={os.fspath(chosen.spill_dir)}"
     if chosen.on_error == "skip":
         yield f"--skip-bad-records={_BAD_RECORDS_MAX}"
-    if chosen.deadline is not None:
-        yield f"--deadline={chosen.deadline}s"
+    if (deadline := chosen.deadline_seconds()) is not None:
+        yield f"--deadline={options.duration(deadline)}"
     for name, value in chosen.others.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif value is not False:
-            yield f"{option}={value}"
+        option = name.replace("_", "-")
+        if not isinstance(value, bool):
+            yield f"--{option}={options.text(name, value)}"
+        elif str(value) != options.ENGINE[name].default:
+            yield f"--{option}" if value else f"--no-{option}"
 
 
 def _command() -> str:
     """Where the command of this package is."""
     import importlib.metadata  # takes a third of the time of `import gristmill`, if that does it
 
-    for file in importlib.metadata.files("gristmill") or ():
-        if file.name == "gristmill" and file.parent.name == "bin":
-            return str(file.locate())
+    # A source tree is not installed.
+    with suppress(importlib.metadata.PackageNotFoundError):
+        for file in importlib.metadata.files("gristmill") or ():
+            if file.name == "gristmill" and file.parent.name == "bin":
+                return str(file.locate())
     if found := shutil.which("gristmill"):
         return found
     raise GristmillError("the command gristmill, which comes with this package, is not installed: install the package again")

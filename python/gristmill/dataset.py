@@ -6,8 +6,9 @@ import builtins
 import dataclasses
 import html
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
 from . import engines, plan, settings
 from .batches import Format, OnArrays, OnTables, Pluck
@@ -15,6 +16,7 @@ from .errors import PlanError
 from .exports import Exports
 from .reducers import Reducer
 from .results import Result
+from .running import Records, RunningJob
 from .runs import Kept, Run
 from .shared import SharedArray
 
@@ -26,9 +28,9 @@ W = TypeVar("W")
 
 
 class Dataset(Exports[T]):
-    """Records, and the functions that they go through. Made by :func:`gristmill.read_text` and other sources.
+    """Records, and the functions that they go through.
 
-    A dataset is lazy: methods that return a dataset only add to the plan, and those that return something else run the job. A job
+    :func:`gristmill.read_text` and other sources make datasets. A dataset is lazy: methods that return a dataset only add to the plan, and those that return something else run the job. A job
     ends with :class:`gristmill.JobError` if a function of the program fails, :class:`gristmill.WorkerDied` if a record kills its
     worker every time, :class:`gristmill.InputError` if an input cannot be read, :class:`gristmill.ResourceError` if memory, disk or
     time run out, and :class:`gristmill.PlanError` if a record does not fit its method, such as a record that is not a pair in
@@ -231,15 +233,14 @@ class Dataset(Exports[T]):
     def top(self, count: int, by: Literal["key", "value"] | Callable[[T], Any] | None = None) -> Dataset[T]:
         """Keeps the `count` greatest records, the greatest first.
 
-        `by` is `"key"` or `"value"` for pairs, or a function of the record; without it, records are compared themselves. Of records
-        that are equally great, the smaller ones come first. Raises :class:`gristmill.PlanError` if `count` is below 1.
+        `by` is `"key"` or `"value"` for pairs, or a function of the record; without it, records are compared themselves. If records
+        are equally great, the smaller ones come first. Raises :class:`gristmill.PlanError` if `count` is below 1.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("abcab").count_by_value().top(2, by="value").collect()
         [('a', 2), ('b', 2)]
         """
-        if count < 1:
-            raise PlanError(f"top({count}): at least 1")
+        count = _count("top", count, 1)
         if isinstance(by, str) and by not in _BY:
             raise PlanError(f'top(by={by!r}): it is "key", "value" or a function')
         function = by if callable(by) else _BY[by]
@@ -268,8 +269,27 @@ class Dataset(Exports[T]):
         >>> list(result), result.bad_records[0].record
         ([1], 'two')
         """
-        run = self._run(timeline=True)
-        return Result(builtins.list(run.records), run.bad_records, run.stats, run.timelines)
+        return _result(self._run(timeline=True))
+
+    def start(self) -> RunningJob[T]:
+        """Starts the job and returns a :class:`gristmill.RunningJob` at once; its `result()` waits for the :class:`gristmill.Result`.
+
+        The job has the settings of this moment, and shows no bar unless `progress=True`.
+
+        >>> import gristmill as gm
+        >>> job = gm.from_iterable("aba").count_by_value().start()
+        >>> job.result().to_dict()
+        {'a': 2, 'b': 1}
+        """
+        current = settings.current()
+        chosen = dataclasses.replace(current, timeline=True, progress=current.progress or False)
+        stage = plan.stage_of(self._node)
+
+        def run() -> Result[T]:
+            settings.fix(chosen)
+            return _result(engines.run(stage, chosen))
+
+        return RunningJob(run, begins=chosen.engine == "machine")
 
     def collect(self) -> list[T]:
         """Runs the job and returns all records as a list.
@@ -280,17 +300,19 @@ class Dataset(Exports[T]):
         """
         return builtins.list(self._run().records)
 
-    def iterate(self) -> Iterator[T]:
+    def iterate(self) -> Records[T]:
         """Runs the job and returns an iterator over its records. Each comes as soon as it has been made.
 
         The job begins with the first record, and ends when the iterator is closed or deleted. Behind a shuffle, records come when all
         of them have been made.
 
+        Its `close()` ends the job, from any thread.
+
         >>> import gristmill as gm
         >>> next(gm.range(3).iterate())
         0
         """
-        yield from self._run(live=True).records
+        return Records(lambda: self._run(live=True))
 
     def __iter__(self) -> Iterator[T]:
         return self.iterate()
@@ -308,21 +330,24 @@ class Dataset(Exports[T]):
     def take(self, count: int) -> list[T]:
         """Runs the job and returns the first `count` records. The job ends when it has them.
 
+        Raises :class:`gristmill.PlanError` if `count` is not a whole number from 0. Nothing runs if it is 0.
+
         >>> import gristmill as gm
         >>> gm.range(10).take(2)
         [0, 1]
         """
-        return builtins.list(itertools.islice(self, count))
+        count = _count("take", count, 0)
+        return builtins.list(itertools.islice(self, count)) if count else []
 
     def show(self, count: int = 20) -> None:
-        """Runs the job and prints its first `count` records, one a line.
+        """Runs the job and prints its first `count` records, one a line. Raises as :meth:`take` does.
 
         >>> import gristmill as gm
         >>> gm.range(3).show(2)
         0
         1
         """
-        for record in self.take(count):
+        for record in self.take(_count("show", count, 0)):
             print(record)
 
     def explain(self) -> str:
@@ -333,7 +358,7 @@ class Dataset(Exports[T]):
         top 3 by value
           count_by_value
             flat_map str.split
-            1 records
+            1 record
         """
         return "\n".join(plan.describe(plan.stage_of(self._node)))
 
@@ -343,6 +368,18 @@ class Dataset(Exports[T]):
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.explain())}</pre>"
 
+    if not TYPE_CHECKING:
+        # Type checkers find these mistakes themselves.
+
+        def __bool__(self) -> NoReturn:
+            raise TypeError("a dataset is neither true nor false before its job runs: use `if dataset.take(1):` to see if there is a record")
+
+        def __len__(self) -> NoReturn:
+            raise TypeError("a dataset has no length before its job runs: use count(), or len(dataset.collect())")
+
+        def __getitem__(self, index: object) -> NoReturn:
+            raise TypeError(f"a dataset has no record [{index!r}]: use take(n) for the first records, or collect() for a list of all")
+
     def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
         return engines.run(plan.stage_of(self._node), dataclasses.replace(settings.current(), timeline=timeline, live=live))
 
@@ -350,10 +387,14 @@ class Dataset(Exports[T]):
 class Groups(Generic[K, V]):
     """The values of each key. Made by :meth:`Dataset.group_by_key`.
 
+    Besides :meth:`map_groups`, it has some methods of a dataset, for a look at the groups: as pairs of a key and a list of its values.
+
     >>> import gristmill as gm
     >>> groups = gm.from_iterable(["ant", "bee", "asp"]).key_by(lambda word: word[0]).group_by_key()
     >>> groups.map_groups(lambda letter, words: [f"{letter}: {len(words)}"]).collect()
     ['a: 2', 'b: 1']
+    >>> groups.count(), [(letter, sorted(words)) for letter, words in groups]
+    (2, [('a', ['ant', 'asp']), ('b', ['bee'])])
     """
 
     def __init__(self, node: plan.Node) -> None:
@@ -365,7 +406,9 @@ class Groups(Generic[K, V]):
         """Replaces each group by the records that `function(key, values)` returns or yields, in the order of the keys.
 
         The values are a list in any order; with the format `numpy` they are a one-dimensional array. The values of one key must fit
-        in the memory of a worker. Raises :class:`gristmill.PlanError` for another format.
+        in the memory of a worker. Raises :class:`gristmill.PlanError` for another format. The job ends with a
+        :class:`gristmill.JobError` if the function returns a tuple, a dictionary, text or nothing: one record must be in a list, or
+        be yielded.
 
         >>> import gristmill as gm
         >>> visits = gm.from_iterable([("ann", 3), ("bob", 5), ("ann", 1)])
@@ -378,6 +421,110 @@ class Groups(Generic[K, V]):
             raise PlanError(f"there is no format {format!r}; there are list and numpy")
         made = function if format == "list" else OnArrays(function)
         return Dataset(plan.Shuffle(self._node, "groups", function=made))
+
+    def collect(self) -> list[tuple[K, list[V]]]:
+        """Runs the job and returns all groups: pairs of a key and a list of its values, in the order of the keys.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([("b", 1), ("a", 2)]).group_by_key().collect()
+        [('a', [2]), ('b', [1])]
+        """
+        return self._pairs().collect()
+
+    def take(self, count: int) -> list[tuple[K, list[V]]]:
+        """Runs the job and returns the first `count` groups. Raises as :meth:`Dataset.take` does.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([("b", 1), ("a", 2)]).group_by_key().take(1)
+        [('a', [2])]
+        """
+        return self._pairs().take(count)
+
+    def count(self) -> int:
+        """Runs the job and returns the number of keys.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([("b", 1), ("a", 2), ("b", 3)]).group_by_key().count()
+        2
+        """
+        return self._pairs().count()
+
+    def show(self, count: int = 20) -> None:
+        """Runs the job and prints its first `count` groups, one a line. Raises as :meth:`Dataset.take` does.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([("b", 1), ("a", 2)]).group_by_key().show()
+        ('a', [2])
+        ('b', [1])
+        """
+        self._pairs().show(count)
+
+    def to_dict(self) -> dict[K, list[V]]:
+        """Runs the job and returns a dictionary of the keys and lists of their values.
+
+        >>> import gristmill as gm
+        >>> gm.from_iterable([("b", 1), ("a", 2)]).group_by_key().to_dict()
+        {'a': [2], 'b': [1]}
+        """
+        return self._pairs().to_dict()
+
+    def explain(self) -> str:
+        """Returns the plan as text, the last stage first. Nothing runs.
+
+        >>> import gristmill as gm
+        >>> print(gm.range(6).key_by(lambda n: n % 2).group_by_key().explain())
+        group_by_key
+          map Dataset.key_by.<locals>.<lambda>
+          range(0, 6)
+        """
+        return "\n".join(["group_by_key", *self._pairs().explain().splitlines()[1:]])
+
+    def __iter__(self) -> Iterator[tuple[K, list[V]]]:
+        return iter(self._pairs())
+
+    def __repr__(self) -> str:
+        return "<Groups: map_groups(function) makes records of them, and collect() returns them>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.explain())}</pre>"
+
+    if not TYPE_CHECKING:
+
+        def __bool__(self) -> NoReturn:
+            raise TypeError("groups are neither true nor false before their job runs: use `if groups.take(1):` to see if there is one")
+
+        def __len__(self) -> NoReturn:
+            raise TypeError("groups have no length before their job runs: use count()")
+
+        def __getitem__(self, index: object) -> NoReturn:
+            raise TypeError(f"groups have no item [{index!r}]: use to_dict() for a dictionary of all")
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if not name.startswith("_") and hasattr(Dataset, name):
+                raise AttributeError(f"groups have no {name}(): first make records of them, with map_groups(function)")
+            raise AttributeError(f"'Groups' object has no attribute {name!r}")
+
+    def _pairs(self) -> Dataset[tuple[K, list[V]]]:
+        return self.map_groups(_key_and_values)
+
+
+def _result(run: Run[T]) -> Result[T]:
+    return Result(builtins.list(run.records), run.bad_records, run.stats, run.timelines)
+
+
+def _count(method: str, count: Any, least: int) -> int:
+    """A whole number that a method was given; an error if it is none, or too small."""
+    try:
+        found = operator.index(count)
+    except TypeError:
+        found = least - 1
+    if isinstance(count, bool) or found < least:
+        raise PlanError(f"{method}({count!r}): give a whole number, at least {least}")
+    return found
+
+
+def _key_and_values(key: K, values: list[V]) -> list[tuple[K, list[V]]]:
+    return [(key, values)]
 
 
 def _key(pair: tuple[K, V]) -> K:

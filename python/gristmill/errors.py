@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from contextlib import suppress
+from traceback import TracebackException
+from types import TracebackType
 from typing import Any, NoReturn
+
+#: Where the lines of this package are.
+PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class GristmillError(Exception):
@@ -17,6 +24,10 @@ class GristmillError(Exception):
     ...     print(error)
     there is no file no such file
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of the error."""
+        return user_traceback(self).splitlines()
 
 
 class PlanError(GristmillError):
@@ -54,18 +65,19 @@ class Cancelled(GristmillError):
     """The job was cancelled.
 
     >>> import gristmill as gm
-    >>> try:
-    ...     gm.range(3).count()
-    ... except gm.Cancelled:
-    ...     print("cancelled")
-    3
+    >>> job = gm.range(10**9).map(str).start()
+    >>> job.cancel()
+    True
+    >>> job.result()
+    Traceback (most recent call last):
+    gristmill.errors.Cancelled: the job was cancelled
     """
 
 
 class RemoteError(GristmillError):
-    """Stands for an exception of a worker that cannot be rebuilt in this process. Its text is the traceback in the worker.
+    """Stands for an exception of a worker that cannot be rebuilt in this process.
 
-    It is the `__cause__` of a :class:`JobError`, for example if the class of the exception cannot be pickled.
+    Its text is the traceback in the worker. It is the `__cause__` of a :class:`JobError`, for example if the class of the exception cannot be pickled.
 
     >>> import gristmill as gm
     >>> try:
@@ -78,7 +90,9 @@ class RemoteError(GristmillError):
 
 
 class JobError(GristmillError):
-    """A function of the program raised an exception. `__cause__` is that exception, or a :class:`RemoteError`.
+    """A function of the program raised an exception.
+
+    `__cause__` is that exception, or a :class:`RemoteError`. Uncaught, the error shows the lines of your program only.
 
     >>> import gristmill as gm
     >>> try:
@@ -156,3 +170,43 @@ def raise_as(kind: str, message: str, fields: dict[str, Any], cause: bytes | Non
         origin = pickle.loads(cause or b"")
         origin.__cause__ = _Traceback(text)
     raise error from origin
+
+
+# What people see.
+
+
+def user_traceback(error: BaseException) -> str:
+    """Returns the traceback of an exception without the lines of this package: those of the user in the worker, and in the program."""
+    if isinstance(error, JobError) and error.traceback_text:
+        here = _of_user(TracebackException.from_exception(error, compact=True)).format(chain=False)
+        return f"{error.traceback_text.rstrip()}\n\n{_THEN}\n\n{''.join(here)}"
+    return "".join(_of_user(TracebackException.from_exception(error, compact=True)).format())
+
+
+_THEN = "The above exception was the direct cause of the following exception:"
+
+
+def _of_user(found: TracebackException) -> TracebackException:
+    """The same without frames of this package, and of the shell that runs a cell."""
+    shell = getattr(sys.modules.get("IPython"), "__file__", None)
+    theirs = (PACKAGE,) if shell is None else (PACKAGE, os.path.dirname(shell) + os.sep)
+    chain: list[TracebackException | None] = [found]
+    for link in chain:
+        if link is not None:
+            link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(theirs)]
+            chain += [link.__cause__, link.__context__]
+    return found
+
+
+def install() -> None:
+    """Lets Python show an error of this package that nobody caught as :func:`user_traceback` does, unless the program has its own way."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+
+
+def _show(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    if isinstance(error, GristmillError) and sys.stderr is not None:
+        with suppress(Exception):
+            sys.stderr.write(user_traceback(error))
+            return
+    sys.__excepthook__(kind, error, frames)

@@ -29,8 +29,8 @@ def iterate(state: S, step: Callable[[S], S], *, steps: int, until: Callable[[S,
     >>> gm.iterate(1.0, lambda x: (x + 2 / x) / 2, steps=5)
     1.414213562373095
     """
-    if steps < 1:
-        raise PlanError(f"iterate(steps={steps}): at least 1")
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise PlanError(f"iterate(steps={steps!r}): give a whole number, at least 1")
     for _ in builtins.range(steps):
         before, state = state, step(state)
         if isinstance(state, Dataset):

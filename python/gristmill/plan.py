@@ -170,10 +170,19 @@ def _source(source: Source) -> str:
         case "range":
             return str(source.data)
         case "iterable":
-            return "cached records" if source.options.get("cached") else f"{len(source.data)} records"
+            return "cached records" if source.options.get("cached") else counted(len(source.data), "record")
         case kind:
             files = len(source.data)
             return f"{kind} of {source.data[0]}" if files == 1 else f"{kind} of {files} files"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "record"), counted(2, "record")
+    ('1 record', '2 records')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def name(function: object) -> str:

@@ -65,7 +65,7 @@ class Bar:
             if unit == "bytes":
                 parts.append(f"{bytes_text(int(part))} of {bytes_text(size)}, {bytes_text(int(rate))}/s")
             else:
-                parts.append(f"{part:,.0f} of {size:,} {unit}, {rate:,.0f}/s")
+                parts.append(f"{part:,.0f} of {size:,} {unit if size != 1 else unit.removesuffix('s')}, {rate:,.0f}/s")
         if now.get("round"):
             parts.append("mapping again what a dead worker lost")
         if now["finishing"]:

@@ -99,12 +99,14 @@ first = Reducer("first")
 
 
 def top(k: int) -> Reducer:
-    """Makes a reducer that keeps the `k` greatest values as a list, the greatest first. Raises `ValueError` if `k` is below 1.
+    """Makes a reducer that keeps the `k` greatest values as a list, the greatest first.
+
+    Raises `ValueError` if `k` is not a whole number from 1.
 
     >>> import gristmill as gm
     >>> gm.from_iterable([("a", 3), ("a", 1), ("a", 2)]).reduce_by_key(gm.top(2)).collect()
     [('a', [3, 2])]
     """
-    if k < 1:
-        raise ValueError(f"top({k}): at least 1")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ValueError(f"top({k!r}): give a whole number, at least 1")
     return Reducer("top", k)

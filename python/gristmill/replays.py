@@ -7,13 +7,15 @@ import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from . import pickles
 from .batches import Batch, OnTables, Pluck
-from .errors import GristmillError, JobError
+from .errors import PACKAGE, GristmillError, JobError
 from .plan import Narrow, NarrowKind
 from .reducers import Reducer
+
+E = TypeVar("E", bound=BaseException)
 
 #: A function and how it is called: as :class:`gristmill.plan.Narrow` has it, or with a key and its values.
 Step = tuple[Literal[NarrowKind, "groups", "reduce"], Callable[..., Any] | Reducer]
@@ -63,11 +65,13 @@ class Call:
         ['b', 'a']
         """
         records = [self.given]
-        try:
-            for step in self.steps:
+        for step in self.steps:
+            try:
                 records = list(applied(step, records))
-        except FunctionStopped as stopped:
-            raise raised(stopped) from None
+            except Exception as error:
+                if (meant := raised(error, step[0])) is error:
+                    raise
+                raise meant from None
         return records
 
     def pickled(self) -> bytes | None:
@@ -98,12 +102,49 @@ def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
         case "flat_map":
             return itertools.chain.from_iterable(results(function, records))
         case "map_batches":
-            found: Iterable[Any] = function(records if isinstance(function, OnTables) else list(records))
-            return found
+            return _made_of_many(function, function(records if isinstance(function, OnTables) else list(records)))
         case "groups":
-            return itertools.chain.from_iterable(results(lambda group: function(*group), records))
+            return itertools.chain.from_iterable(results(lambda group: made_of_group(function, *group), records))
         case "reduce":
             return [(key, functools.reduce(function, values)) for key, values in records]
+
+
+def made_of_group(function: Callable[[Any, Any], Any], key: Any, values: Any) -> Iterable[Any]:
+    """The records that a function makes of a group. A tuple is an error: it would become as many records as it has items."""
+    made = function(key, values)
+    if isinstance(made, tuple):
+        raise TypeError(f"the function returned a tuple, which is not one record but {len(made)} records: yield it, or return a list with it")
+    return _made_of_many(function, made)
+
+
+def _made_of_many(function: Callable[..., Any], made: Any) -> Iterable[Any]:
+    """The records that a function of a batch or group returned, if it is a collection of them."""
+    if made is None:
+        raise TypeError(_NOTHING)
+    if isinstance(made, (str, bytes, bytearray)) or isinstance(made, dict) and not isinstance(function, OnTables):
+        kind = type(made).__name__
+        raise TypeError(f"the function returned a {kind}, whose items are hardly records: yield it, or return a list of records")
+    records: Iterable[Any] = made
+    return records
+
+
+_NOTHING = "the function returned None, and not records: is a `return` or `yield` missing?"
+
+
+def raised(error: BaseException, kind: str = "") -> BaseException:
+    """The exception that a function raised, or what is meant by it: Python says nothing of the function if `flat_map` gets None."""
+    if isinstance(error, FunctionStopped):
+        return error.__cause__ or error
+    is_flat = kind == "flat_map" and type(error) is TypeError and str(error) == "'NoneType' object is not iterable"
+    return TypeError(_NOTHING) if is_flat and _is_raised_here(error) else error
+
+
+def _is_raised_here(error: BaseException) -> bool:
+    """Whether the exception is of this package and not of a function that it called."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    return frames is None or frames.tb_frame.f_code.co_filename.startswith(PACKAGE)
 
 
 # Python's own `map` and `filter` end without a word when their function raises StopIteration, as if there were no more records.
@@ -111,11 +152,6 @@ def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
 
 class FunctionStopped(Exception):
     """A function raised `StopIteration`, which is the cause of this exception."""
-
-
-def raised(error: BaseException) -> BaseException:
-    """The exception that a function raised."""
-    return error.__cause__ or error if isinstance(error, FunctionStopped) else error
 
 
 def results(function: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 from .errors import PlanError
 from .exports import Exports
+from .plan import counted
 from .runs import BadRecord, Run
 from .stats import Stats, html_table
 from .tables import columns
@@ -61,7 +62,7 @@ class Result(Exports[T_co], Sequence[T_co]):
 
     def __repr__(self) -> str:
         aside = f", {len(self.bad_records)} set aside" if self.bad_records else ""
-        return f"<Result: {len(self)} records{aside}>"
+        return f"<Result: {counted(len(self), 'record')}{aside}>"
 
     def timeline(self) -> Timeline:
         """Returns a picture of when each worker was in which phase, with deaths and redone work. A notebook shows it.

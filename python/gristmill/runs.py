@@ -6,6 +6,7 @@ import bisect
 import contextlib
 import gc
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
@@ -87,6 +88,8 @@ class Kept(Sequence[T]):
 
     def __init__(self, make: Callable[[], Run[T]]) -> None:
         self._make: Callable[[], Run[T]] | None = make
+        #: Held while they are made: two threads of the program may ask for them.
+        self._lock = threading.RLock()
         #: The records where the engine holds them, until somebody asks for them here; see :class:`Run`.
         self.held: Any = None
         self._is_here = False
@@ -102,30 +105,42 @@ class Kept(Sequence[T]):
         """Runs the job, if it has not run yet."""
         if self._make is None:
             return
-        run = self._make()
-        if run.hold is not None:
-            self.held, self._decode = run.hold(), run.decode
-        else:
-            self._take(run)
-        self._make = None
+        with self._lock:
+            if self._make is None:
+                return
+            run = self._make()
+            if run.hold is not None:
+                self.held, self._decode = run.hold(), run.decode
+            else:
+                self._take(run)
+            self._make = None
 
     def _bring(self) -> None:
         """Brings the records here."""
         self.make()
-        if not self._is_here:
-            self._take(Run(iter(()), blocks=self.held.blocks(), decode=self._decode))
+        with self._lock:
+            if not self._is_here:
+                self._take(Run(iter(()), blocks=self.held.blocks(), decode=self._decode))
 
     def _take(self, run: Run[T]) -> None:
         if run.blocks is None or run.decode is None:
             self._records = list(run.records)
         else:
-            self._decode, count = run.decode, 0
+            # A job that fails leaves nothing of it here.
+            blocks, ends, count = list[bytes](), list[int](), 0
             for block in run.blocks:
                 if records := run.decode(block):
                     count += len(records)
-                    self._blocks.append(block)
-                    self._ends.append(count)
+                    blocks.append(block)
+                    ends.append(count)
+            self._decode, self._blocks, self._ends = run.decode, blocks, ends
         self._is_here = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
     def __len__(self) -> int:
         self.make()
@@ -158,9 +173,11 @@ class Kept(Sequence[T]):
         found: list[T] = []
         while start < stop:
             number = bisect.bisect_right(self._ends, start)
-            if self._last[0] != number:
-                self._last = number, self._decode(self._blocks[number])
-            records = self._last[1]
+            # Another thread may put its own block there meanwhile.
+            last = self._last
+            if last[0] != number:
+                self._last = last = number, self._decode(self._blocks[number])
+            records = last[1]
             before = self._ends[number] - len(records)
             found += records[start - before : stop - before]
             start = self._ends[number]

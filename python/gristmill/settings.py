@@ -6,11 +6,12 @@ import contextvars
 import dataclasses
 import functools
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
+
+from . import options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,15 +22,14 @@ FOLDER = os.getcwd()
 #: Options of the engine that fields of :class:`Settings` set.
 _HAVE_FIELDS = ("workers", "memory", "spill-dir", "skip-bad-records", "deadline")
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
 
 @dataclass(frozen=True)
 class Settings:
-    """How jobs run. `None` leaves the choice to the engine. :func:`configure` changes the settings.
+    """How jobs run; :func:`configure` changes it. `None` leaves the choice to the engine.
 
-    The engine `local` runs in one process, and on Spark the session says where jobs run: they ignore `workers`, `memory` and
-    `spill_dir`. A value that makes no sense is a `ValueError`.
+    Times are seconds, and sizes are bytes; both may be text as the command takes it, such as `"500ms"` or `"2GiB"`. A value that a
+    setting does not take is a `ValueError` when it is set. The engine `local` runs in one process, and on Spark the session says
+    where jobs run: both ignore `workers`, `memory` and `spill_dir`.
 
     >>> import gristmill as gm
     >>> with gm.configure(workers=2, memory="1GiB") as settings:
@@ -37,19 +37,19 @@ class Settings:
     (2, 1073741824)
     """
 
-    #: The number of workers that run your functions; by default one for each processor. Long jobs with known reducers have half as many
-    #: others, which only reduce.
+    #: The number of processes that run your functions at the same time; by default one for each processor, and fewer for short
+    #: jobs. A long job with a known reducer such as `gm.sum` has half as many others, which only reduce and run none of your functions.
     workers: int | None = None
     #: The memory of all workers together, in bytes or as text: `"2GiB"`.
     memory: int | str | None = None
     #: The folder for what does not fit into memory; by default `TMPDIR`.
-    spill_dir: str | None = None
+    spill_dir: str | os.PathLike[str] | None = None
     #: Whether to show a bar; by default in terminals and notebooks.
     progress: bool | None = None
     #: Whether a record on which a function fails ends the job, or is set aside as a bad record.
     on_error: Literal["raise", "skip"] = "raise"
-    #: The seconds after which a job ends with an error.
-    deadline: float | None = None
+    #: The time after which a job ends with an error: seconds, or text such as `"500ms"` or `"2m"`.
+    deadline: float | str | None = None
     #: `"machine"`; `"spark"`, or a session of Spark; or `"local"`: one process and plain Python, for debugging.
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
     #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
@@ -60,14 +60,16 @@ class Settings:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.workers is not None and (isinstance(self.workers, bool) or self.workers < 1):
-            raise ValueError(f"workers={self.workers!r}: there must be at least 1")
-        if self.on_error not in ("raise", "skip"):
-            raise ValueError(f'on_error={self.on_error!r}: it is "raise" or "skip"')
-        if self.deadline is not None and not self.deadline > 0:
-            raise ValueError(f"deadline={self.deadline!r}: it must be greater than 0 seconds")
         if self.engine not in ("machine", "spark", "local") and not hasattr(self.engine, "createDataFrame"):
-            raise ValueError(f'engine={self.engine!r}: it is "machine", "spark", a session of Spark, or "local"')
+            raise ValueError(f"engine={self.engine!r}: give {options.OWN['engine'][0].words}")
+        for name in ("workers", "spill_dir", "progress", "on_error", "deadline"):
+            if (value := getattr(self, name)) is not None or name == "on_error":
+                object.__setattr__(self, name, options.checked(name, value))
+        others = {name: options.checked(name, value) for name, value in self.others.items() if value is not None}
+        object.__setattr__(self, "others", others)
+        for name in ("map_workers", "reduce_workers"):
+            if self.workers is not None and name in self.others:
+                raise ValueError(f"workers={self.workers} and {name}={self.others[name]} exclude each other: set one of them to None")
         self.memory_bytes()
 
     def memory_bytes(self) -> int | None:
@@ -78,11 +80,17 @@ class Settings:
         """
         if self.memory is None:
             return None
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", str(self.memory).lower())
-        memory_bytes = int(float(found[1]) * _UNITS[found[2] or ""]) if found else 0
-        if not memory_bytes:
-            raise ValueError(f'memory={self.memory!r}: give bytes, or text such as "512MiB" or "2GiB"')
-        return memory_bytes
+        if not (memory_bytes := options.checked("memory", self.memory)):
+            raise ValueError(f"memory={self.memory!r}: give {options.OWN['memory'][0].words}")
+        return int(memory_bytes)
+
+    def deadline_seconds(self) -> float | None:
+        """Returns the deadline as seconds, or `None`.
+
+        >>> Settings(deadline="1m 30s").deadline_seconds()
+        90.0
+        """
+        return None if self.deadline is None else options.seconds(self.deadline)
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """Returns these settings with some changed. Raises `TypeError` if there is no setting of that name.
@@ -93,16 +101,16 @@ class Settings:
         names = {field.name for field in dataclasses.fields(self)} - {"others", "timeline", "live"}
         others = {name: value for name, value in changes.items() if name not in names}
         for name in others:
-            if name not in _engine_options():
-                every = ", ".join(sorted({*names, *_engine_options()}))
+            if name not in engine_options():
+                every = ", ".join(sorted({*names, *engine_options()}))
                 raise TypeError(f"there is no setting {name!r}; there are {every}")
         own = {name: value for name, value in changes.items() if name in names}
         return dataclasses.replace(self, **own, others={**self.others, **others})
 
 
 @functools.cache
-def _engine_options() -> Mapping[str, str]:
-    """The options of the engine that are no field of :class:`Settings`, each with what it does."""
+def engine_options() -> Mapping[str, str]:
+    """Returns the options of the engine that are no field of :class:`Settings`, each with what it does."""
     try:
         from . import _native
     except ImportError:
@@ -112,20 +120,27 @@ def _engine_options() -> Mapping[str, str]:
 
 #: What the program set, for all its threads.
 _program = Settings()
+#: The settings of a job that was started, and so of all that it runs; see :func:`fix`.
+_fixed: contextvars.ContextVar[Settings | None] = contextvars.ContextVar("gristmill settings of a job", default=None)
 #: What the blocks around this code set. A thread that starts in a block is not in it.
 _blocks: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("gristmill settings", default={})
 
 
 def current() -> Settings:
     """The settings of a job that starts now."""
-    return _program.changed(_blocks.get())
+    return _fixed.get() or _program.changed(_blocks.get())
+
+
+def fix(settings: Settings) -> None:
+    """Lets these be the settings in the context that is current, whatever the program changes later."""
+    _fixed.set(settings)
 
 
 class configure:
     """Changes the settings for the rest of the program, or, after `with`, for a block.
 
-    Its keywords are the fields of :class:`Settings` and the options of the engine, with underscores for hyphens. Raises `TypeError` if
-    there is no such setting, and `ValueError` if a value makes no sense.
+    `None` leaves a choice to the engine. Times are seconds, and sizes are bytes; both may be text, such as `"500ms"` or `"2GiB"`.
+    Raises `TypeError` if there is no such setting, and `ValueError` if a setting does not take the value.
 
     >>> import gristmill as gm
     >>> with gm.configure(engine="local", workers=2):
@@ -135,6 +150,8 @@ class configure:
 
     def __init__(self, **changes: Any) -> None:
         global _program
+        # What the blocks around this code set must fit, too.
+        current().changed(changes)
         self._changes, self._before = changes, _program
         _program = _program.changed(changes)
 
@@ -157,3 +174,12 @@ class configure:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _blocks.reset(self._token)
+
+
+def _listing() -> str:
+    """The settings, for `help(gm.configure)`."""
+    rows = options.listed(engine_options())
+    return "\n".join(f"    {name}: {takes} [default: {default}]\n        {about}." for name, takes, default, about in rows)
+
+
+configure.__doc__ = f"{configure.__doc__}\n    The settings:\n\n{_listing()}\n    "

@@ -50,7 +50,7 @@ def test_an_error_of_a_job_is_shown_without_the_lines_of_the_package(job: str) -
     [
         ([], "which program?"),
         (["--workers"], "--workers needs a value"),
-        (["--workers", "two", "job.py"], "--workers two: this is no number"),
+        (["--workers", "two", "job.py"], "workers='two': give a whole number from 1 to 1024"),
         (["--workres", "2", "job.py"], "there is no setting 'workres'"),
         (["no such.py"], "there is no file no such.py"),
     ],

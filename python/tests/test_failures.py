@@ -158,7 +158,7 @@ def test_mistakes_are_clear_errors() -> None:
     ("changes", "error", "message"),
     [
         ({"worker": 3}, TypeError, "there is no setting 'worker'; there are .*workers"),
-        ({"workers": 0}, ValueError, "at least 1"),
+        ({"workers": 0}, ValueError, "whole number from 1"),
         ({"memory": "much"}, ValueError, 'text such as "512MiB"'),
         ({"memory": -1}, ValueError, "memory=-1"),
         ({"on_error": "ignore"}, ValueError, '"raise" or "skip"'),

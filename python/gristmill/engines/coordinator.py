@@ -19,6 +19,7 @@ from ..batches import OnArrays, OnTables, Pluck
 from ..dataset import _value
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share
+from ..options import text as option_text
 from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
 from ..reducers import Reducer
 from ..runs import BadRecord
@@ -88,7 +89,8 @@ class _Job:
         #: Of each stage its title, the seconds from the start of the job to its own, and its timeline.
         self.timelines: list[tuple[str, float, Any]] = []
         self.began = time.monotonic()
-        self.ends = None if settings.deadline is None else time.monotonic() + settings.deadline
+        self.deadline = settings.deadline_seconds()
+        self.ends = None if self.deadline is None else time.monotonic() + self.deadline
         self.workers = settings.workers or len(os.sched_getaffinity(0))
 
     def loaded(self, array: SharedArray) -> _native.Array:
@@ -215,12 +217,15 @@ class _Job:
         settings = self.settings
         if settings.workers is not None:
             yield "workers", str(settings.workers)
+        # Functions of Python may wait for other machines: as many workers as the program asks for run them at the same time.
+        if "map_at_once" not in settings.others and (at_once := settings.workers or settings.others.get("map_workers")) is not None:
+            yield "map-at-once", str(at_once)
         if (memory_bytes := settings.memory_bytes()) is not None:
             yield "memory", str(memory_bytes)
         if settings.spill_dir is not None:
-            yield "spill-dir", settings.spill_dir
+            yield "spill-dir", os.fspath(settings.spill_dir)
         for name, value in settings.others.items():
-            yield name.replace("_", "-"), str(value).lower() if isinstance(value, bool) else str(value)
+            yield name.replace("_", "-"), option_text(name, value)
 
     # What is told at the end.
 
@@ -263,8 +268,8 @@ class _Job:
             case "input" | "rejected":
                 return "InputError", text, {}, None
             case "resource":
-                if self.settings.deadline is not None and "Job::deadline" in told["text"]:
-                    text = f"the job did not end within {self.settings.deadline} s"
+                if self.deadline is not None and "Job::deadline" in told["text"]:
+                    text = f"the job did not end within {self.deadline:g} s"
                 return "ResourceError", text, {}, None
             case "cancelled":
                 return "Cancelled", text, {}, None

@@ -191,9 +191,11 @@ class Work:
             if report.skip:
                 return report.set_aside(record, text, place)
             report.failed(error, kind="input", text=text, record=record, place=place)
+        step, steps = _first_failing(self.side, record)
+        if step:
+            error = raised(error, steps[-1][0])
         if report.skip:
             return report.set_aside(record, one_line(error), place)
-        step, steps = _first_failing(self.side, record)
         report.failed(error, step=step, record=record, place=place, call=Call(steps, record).pickled() if step else None)
 
     def failed_early(self, early: GroupFailed, report: Report) -> NoReturn:

@@ -18,16 +18,13 @@ from typing import Any
 
 from .. import _native, pickles
 from ..batches import Batch, natively
-from ..errors import InputError
+from ..errors import PACKAGE, InputError, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..plan import Narrow, Shuffle, Source, name
 from ..reducers import Reducer
-from ..replays import Call, Step, applied, raised, results, steps_of
+from ..replays import Call, Step, applied, made_of_group, raised, results, steps_of
 from ..runs import BadRecord
 from ..shared import SharedArray
-
-#: Where the lines of this package are.
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 Chain = Callable[[Iterable[Any]], Iterable[Any]]
 #: Makes records of a key and its values.
@@ -67,7 +64,7 @@ class Failure:
     ) -> Failure:
         """What is known of an exception of a worker."""
         shown = reprlib.repr(record) if step else ""
-        lines, pickled = _lines(error), _pickled(record)
+        lines, pickled = user_traceback(error), _pickled(record)
         return Failure(kind, text or one_line(error), lines, rebuildable(error), step, pickled, shown, place, call)
 
     def as_error(self, place: Place = NOWHERE) -> tuple[str, str, dict[str, Any], bytes | None]:
@@ -196,6 +193,7 @@ class Functions:
                 step, steps = _first_failing(side, record)
                 if step:
                     call = Call(steps, record).pickled()
+                    error = raised(error, steps[-1][0])
                     return self.log.failure(error, step=step, record=record, place=place, call=call), True
         return self.log.failure(error), True
 
@@ -237,7 +235,9 @@ class Functions:
             try:
                 outputs = list(side.chain([record]))
             except Exception as error:
-                bad = BadRecord(record, one_line(raised(error)), place.file, place.line, place.byte)
+                _, steps = _first_failing(side, record)
+                found = raised(error, steps[-1][0] if steps else "")
+                bad = BadRecord(record, one_line(found), place.file, place.line, place.byte)
                 self.log.bad((place, number), bad)
                 continue
             yield from outputs
@@ -276,7 +276,7 @@ class Log:
         """The lines of the user's functions in which a worker crashed last; empty if none did."""
         with open(f"/proc/self/fd/{self.crashes}", encoding="utf-8", errors="replace") as file:
             last = file.read().rpartition("Fatal Python error: ")[2].splitlines()
-        lines = itertools.takewhile(lambda line: f'"{_PACKAGE}' not in line, last)
+        lines = itertools.takewhile(lambda line: f'"{PACKAGE}' not in line, last)
         return "\n".join(line for line in lines if line and not line.startswith("Current thread"))
 
     def read(self) -> tuple[dict[str, Failure], dict[Any, BadRecord]]:
@@ -312,14 +312,6 @@ def _appended(name: str) -> int:
 def one_line(error: BaseException) -> str:
     """An exception without its traceback."""
     return "".join(traceback.format_exception_only(error)).strip()
-
-
-def _lines(error: BaseException) -> str:
-    """The traceback of an exception, from the first line of the user on."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(error.with_traceback(frames or error.__traceback__)))
 
 
 def rebuildable(error: BaseException) -> bytes | None:
@@ -381,7 +373,7 @@ def reduced_by(end: Shuffle) -> Reduce:
     """What becomes of a key and its values."""
     if end.kind == "groups":
         assert end.function is not None
-        return end.function
+        return functools.partial(made_of_group, end.function)
     reducer = end.reducer
     if isinstance(reducer, Reducer):
         return lambda key, values: [(key, reducer.of(values))]

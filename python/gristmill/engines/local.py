@@ -12,7 +12,8 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from ..errors import JobError, PlanError, ResourceError
+from .. import cancel
+from ..errors import JobError, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
@@ -36,7 +37,8 @@ class _Job:
 
     def __init__(self, settings: Settings) -> None:
         self.skip = settings.on_error == "skip"
-        self.deadline = settings.deadline
+        self.token = cancel.current()
+        self.deadline = settings.deadline_seconds()
         self.began = time.monotonic()
         self.bad_records: list[BadRecord] = []
         self.stats: dict[str, Any] = {"engine": "local", "records_read": 0, "stages": []}
@@ -81,8 +83,9 @@ class _Job:
     def source(self, source: Source) -> Iterator[Placed]:
         for placed in read(source, self.failed_on_input):
             self.stats["records_read"] += 1
+            self.token.check()
             if self.deadline is not None and time.monotonic() - self.began > self.deadline:
-                raise ResourceError(f"the job did not end within {self.deadline} s")
+                raise ResourceError(f"the job did not end within {self.deadline:g} s")
             yield placed
 
     def narrowed(self, placed: Iterator[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
@@ -182,11 +185,12 @@ class _Job:
 
         `function` is the last step alone, if those before it have been done.
         """
+        self.token.check()
         call = Call(steps, given)
         try:
             return list(function()) if function is not None else call.run()
         except Exception as found:
-            error = raised(found)
+            error = raised(found, steps[-1][0])
             if not self.skip:
                 _raise_job_error(error, said, call, place)
             self.bad_records.append(BadRecord(call.record, _text(error), place.file, place.line, place.byte))
@@ -206,7 +210,7 @@ def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, record
         # An earlier step has failed.
         raise
     except Exception as error:
-        _raise_job_error(raised(error), said, Call(steps, given), place)
+        _raise_job_error(raised(error, steps[-1][0]), said, Call(steps, given), place)
 
 
 def _raise_job_error(error: BaseException, said: str, call: Call, place: Place) -> NoReturn:
@@ -218,7 +222,7 @@ def _raise_job_error(error: BaseException, said: str, call: Call, place: Place) 
         line=place.line,
         byte=place.byte,
         attempt=1,
-        traceback_text="".join(traceback.format_exception(error)),
+        traceback_text=user_traceback(error),
         call=call.pickled(),
     ) from error
 

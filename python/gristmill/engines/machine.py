@@ -11,15 +11,17 @@ The job's process has one thread, so it may fork workers; the program may have a
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import json
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from .. import _native, _starter
+from .. import _native, _starter, cancel
 from ..errors import ResourceError, WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
@@ -54,42 +56,44 @@ class _Job:
     """A job, and what it tells while it runs."""
 
     def __init__(self, stage: Stage, settings: Settings) -> None:
-        self.stage, self.settings = stage, settings
+        self.stage, self.settings, self.token = stage, settings, cancel.current()
         self.bad_records: list[BadRecord] = []
         self.stats: dict[str, Any] = {"engine": "machine"}
         self.timelines: list[StageTimeline] = []
+        #: The number of records that came through a stream.
+        self.streamed = 0
 
     def blocks(self) -> Iterator[bytes]:
         """Runs the job; gives its records."""
         # A later stage reads partitions, which are not in the order of the result.
         streams = self.stage.end is None and not isinstance(self.stage.inputs[0], Stage)
-        return self._run(self._stream(live=self.settings.live) if streams else None)
+        return self._run(functools.partial(self._stream, live=self.settings.live) if streams else None)
 
     def count(self) -> int:
         """Runs the job; returns the number of its records, which stay where they are made if no shuffle follows."""
         if self.stage.end is not None:
             return sum(map(_native.count, self.blocks()))
-        stream = self._stream(count=True)
-        for _ in self._run(stream):
+        for _ in self._run(functools.partial(self._stream, count=True)):
             pass
-        return stream.records
+        return self.streamed
 
     def _stream(self, *, live: bool = False, count: bool = False) -> Stream:
         skip = self.settings.on_error == "skip"
         return Stream(live=live, count=count, skip=skip, spill_dir=self.settings.spill_dir)
 
-    def _run(self, stream: Stream | None) -> Iterator[bytes]:
+    def _run(self, make_stream: Callable[[], Stream] | None) -> Iterator[bytes]:
         began = time.monotonic()
         with ExitStack() as stack:
-            if stream is not None:
-                stack.callback(stream.close)
-            _make_cached(self.stage)
+            stream = None if make_stream is None else stack.enter_context(contextlib.closing(make_stream()))
+            self.token.check()
+            self.token.run(_make_cached, self.stage)
             job = _starter.start(self.stage, self.settings, stream)
             has_ended = False
             stack.callback(lambda: job.close(killed=not has_ended))
+            stack.enter_context(self.token.on_cancel(job.kill))
             pipe = stack.enter_context(Pipe(job.pipe))
             bar = stack.enter_context(Bar(self.settings.progress))
-            ends = None if self.settings.deadline is None else began + self.settings.deadline + _GRACE_SECONDS
+            deadline = self.settings.deadline_seconds()
             sources: list[Source] = [pipe] if stream is None else [pipe, stream]
             while not has_ended:
                 is_ready = stream is not None and stream.receive()
@@ -102,9 +106,10 @@ class _Job:
                         has_ended = kind in (b"E", b"D")
                         self._hear(kind, frame, bar)
                 if pipe.is_closed and not has_ended:
+                    self.token.check()
                     raise WorkerDied(f"the process of the job ended before the job did: {job.ending()}")
-                if ends is not None and time.monotonic() > ends:
-                    raise ResourceError(f"the job did not end within {self.settings.deadline} s")
+                if deadline is not None and time.monotonic() > began + deadline + _GRACE_SECONDS:
+                    raise ResourceError(f"the job did not end within {deadline:g} s")
                 if not has_ended and not is_ready:
                     wait(sources)
                 if stream is not None:
@@ -114,6 +119,7 @@ class _Job:
                 while stream.receive():
                     yield from stream.ready()
                 stream.ended(self.stats["stages"][-1]["tasks"])
+                self.streamed = stream.records
 
     def _hear(self, kind: bytes, frame: bytes, bar: Bar) -> None:
         """Takes a frame that has no records."""

@@ -35,7 +35,7 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .. import _native, pickles
+from .. import _native, cancel, pickles
 from ..errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
 from ..formats import Share
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, stages, title
@@ -75,7 +75,9 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
 
     def blocks() -> Iterator[bytes]:
         held = job.hold(stage)
-        yield from held.blocks()
+        for block in held.blocks():
+            job.token.check()
+            yield block
         held.leave()
 
     def count() -> int:
@@ -130,11 +132,13 @@ class _Job:
 
     def __init__(self, session: SparkSession, settings: Settings) -> None:
         self.session, self.settings, self.context = session, settings, session.sparkContext
+        self.token = cancel.current()
         self.processors = self.context.defaultParallelism
         self.name = f"gristmill {uuid.uuid4().hex}"
         self.seed = uuid.uuid4().int >> 66
         self.skip = settings.on_error == "skip"
-        self.ends = None if settings.deadline is None else time.monotonic() + settings.deadline
+        self.deadline = settings.deadline_seconds()
+        self.ends = None if self.deadline is None else time.monotonic() + self.deadline
         #: This job, and those that made what it reads: Spark runs their tasks again if it loses an executor.
         self.jobs = [self.name]
         self.kept: list[DataFrame] = []
@@ -390,8 +394,9 @@ class _Job:
                 while thread.is_alive():
                     thread.join(_LOOK_SECONDS)
                     self._look()
+                    self.token.check()
                     if self.ends is not None and time.monotonic() > self.ends:
-                        raise ResourceError(f"the job did not end within {self.settings.deadline} s")
+                        raise ResourceError(f"the job did not end within {self.deadline:g} s")
                     if bar.screen is not None:
                         bar.show(self._progress())
         except BaseException:

@@ -74,7 +74,7 @@ class _Task:
 class Stream:
     """The receiving end. `live` passes records on before their task has ended; `count` only counts them."""
 
-    def __init__(self, *, live: bool, count: bool, skip: bool, spill_dir: str | None) -> None:
+    def __init__(self, *, live: bool, count: bool, skip: bool, spill_dir: str | os.PathLike[str] | None) -> None:
         self.live, self.count, self.skip, self.spill_dir = live, count, skip, spill_dir
         self.records = 0
         #: The task whose turn it is.
