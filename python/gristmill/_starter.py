@@ -24,10 +24,11 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
-from . import _native, modules, unpicklable
+from . import _native, logs, modules, unpicklable
 from .batches import OnArrays, OnTables
 from .deferred import Imports, Parcel, Refused, opened, opened_later
 from .errors import GristmillError, PlanError, ResourceError
+from .logs import Entries
 from .plan import Shuffle, Source, Stage, stages
 from .settings import FOLDER, Settings
 
@@ -61,8 +62,10 @@ _PIPE_BYTES = 1 << 20
 class Started:
     """A job that runs: its process, and the pipe from which its frames are read."""
 
-    def __init__(self, pid: int, pipe: int, is_child: bool) -> None:
+    def __init__(self, pid: int, pipe: int, entries: Entries, is_child: bool) -> None:
         self.pid, self.pipe = pid, pipe
+        #: What its workers log.
+        self.entries = entries
         self._is_child = is_child
         self._ending: str | None = None
 
@@ -80,6 +83,7 @@ class Started:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         self.ending()
+        self.entries.close()
 
 
 def start(stage: Stage, settings: Settings) -> Started:
@@ -96,17 +100,17 @@ def _fork(stage: Stage, settings: Settings) -> Started:
         with suppress(Exception):
             stream.flush()
     read, write = _pipe()
-    program = os.getpid()
+    entries, program = Entries(), os.getpid()
     # At a fork Python calls functions of modules, and ignores what they raise: Ctrl-C there would be lost.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        _run(lambda: (_with_imports(stage), settings), write, program, mask)
+        _run(lambda: (_with_imports(stage), settings), write, entries.fileno(), program, mask)
     os.close(write)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
-    job = Started(pid, read, is_child=True)
+    job = Started(pid, read, entries, is_child=True)
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     except BaseException:
@@ -123,7 +127,9 @@ def _pipe() -> tuple[int, int]:
     return read, write
 
 
-def _run(plan: Callable[[], tuple[Stage, Settings]], pipe: int, parent: int, mask: set[int] | None = None) -> NoReturn:
+def _run(
+    plan: Callable[[], tuple[Stage, Settings]], pipe: int, entries: int, parent: int, mask: set[int] | None = None
+) -> NoReturn:
     """Becomes the process of a job, which ends when its parent does. Signals outside `mask` reach it, if one is given."""
     status = 1
     # Workers that do not look for garbage among the program's objects do not copy their memory.
@@ -140,6 +146,7 @@ def _run(plan: Callable[[], tuple[Stage, Settings]], pipe: int, parent: int, mas
         for name, value in _ONE_THREAD.items():
             os.environ.setdefault(name, value)
         stage, settings = plan()
+        logs.send_to(entries)
         gc.freeze()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -203,28 +210,29 @@ class _Starter:
         if job is None:
             # What the functions need starts threads when it is imported, so each worker imports it for itself.
             changes = modules.changes({module: [name for name in wanted[module] if "." not in name] for module in own}, None)
-            job = self._job(settings, lambda channel: self._runs(channel, [b"later", changes, parcel.shell, parcel.objects]))
+            job = self._job(settings, lambda channel: self._later(channel, parcel, changes))
         if job is None:
             raise PlanError("the process of the job has threads before it has imported what the functions need, so it cannot fork workers")
         return job
 
     def _job(self, settings: Settings, talk: Callable[[socket.socket], bool]) -> Started | None:
         """Starts the process of a job, which `talk` gives what it needs; `None` if it gives up."""
-        around = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), _environment()))
+        around = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), _environment(), logs.levels()))
         read, write = _pipe()
+        entries = Entries()
         ours, theirs = socket.socketpair()
         pid = 0
         try:
             with ours, theirs:
                 with self.lock:
-                    socket.send_fds(self.socket, [len(around).to_bytes(8, "little")], [write, theirs.fileno()])
+                    socket.send_fds(self.socket, [len(around).to_bytes(8, "little")], [write, theirs.fileno(), entries.fileno()])
                     self.socket.sendall(around)
                     pid = int.from_bytes(_received(self.socket, 8), "little")
                 theirs.close()
                 ours.settimeout(settings.deadline)
                 if talk(ours):
                     read, kept = -1, read
-                    return Started(pid, kept, is_child=False)
+                    return Started(pid, kept, entries, is_child=False)
                 return None
         except BaseException as error:
             if pid:
@@ -239,18 +247,20 @@ class _Starter:
             os.close(write)
             if read >= 0:
                 os.close(read)
+                entries.close()
 
     def _compared(self, channel: socket.socket, parcel: Parcel, wanted: modules.Digests, own: dict[str, set[str]]) -> bool:
         """Gives the process of a job its plan, and what differs in its modules. Returns whether it runs."""
-        _give(channel, b"compare", pickle.dumps((wanted, own, self.threaded)))
+        _give(channel, b"compare", pickle.dumps((wanted, own, self.threaded)), parcel.shell, parcel.objects)
         answer, content = _taken(channel)
-        if answer != b"differs":
-            return self._is_answer(answer, content)
-        names, unset = pickle.loads(content)
-        return self._runs(channel, [modules.changes(names, unset), parcel.shell, parcel.objects])
+        if answer == b"differs":
+            _give(channel, modules.changes(*pickle.loads(content)))
+            answer, content = _taken(channel)
+        return self._is_answer(answer, content)
 
-    def _runs(self, channel: socket.socket, frames: list[bytes]) -> bool:
-        _give(channel, *frames)
+    def _later(self, channel: socket.socket, parcel: Parcel, changes: bytes) -> bool:
+        """Gives the process of a job its plan, of which the workers load the functions."""
+        _give(channel, b"later", changes, parcel.shell, parcel.objects)
         return self._is_answer(*_taken(channel))
 
     def _is_answer(self, answer: bytes, content: bytes) -> bool:
@@ -338,7 +348,7 @@ def serve(descriptor: int) -> None:
             break
         if end.fileno() not in ready:
             continue
-        head, descriptors, _, _ = socket.recv_fds(end, 8, 2)
+        head, descriptors, _, _ = socket.recv_fds(end, 8, 3)
         if not head:
             break
         head += _received(end, 8 - len(head))
@@ -358,9 +368,9 @@ def serve(descriptor: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-def _begun(around: bytes, pipe: int, channel: int) -> int:
+def _begun(around: bytes, pipe: int, channel: int, entries: int) -> int:
     """Forks the process of a job."""
-    folder, sys.path[:], sys.argv[:], environment = pickle.loads(around)
+    folder, sys.path[:], sys.argv[:], environment, levels = pickle.loads(around)
     with suppress(OSError):
         # A folder that is gone is gone for the program, too.
         os.chdir(folder)
@@ -370,14 +380,13 @@ def _begun(around: bytes, pipe: int, channel: int) -> int:
     starter = os.getpid()
     pid = os.fork()
     if pid == 0:
-        os.set_inheritable(pipe, False)
-        _run(lambda: _plan(channel), pipe, starter)
+        _run(lambda: _plan(channel, levels), pipe, entries, starter)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
     return pid
 
 
-def _plan(channel: int) -> tuple[Stage, Settings]:
+def _plan(channel: int, levels: bytes) -> tuple[Stage, Settings]:
     """The plan of a job, in its process. Ends the process if the plan cannot run here, after telling the program why."""
     before = set(sys.modules)
     with socket.socket(fileno=channel) as end:
@@ -389,9 +398,11 @@ def _plan(channel: int) -> tuple[Stage, Settings]:
                 stage, settings = opened_later(shell, objects, changes)
                 _import_for_workers(stage)
             else:
-                wanted, own, refused = pickle.loads(_take(end))
+                (wanted, own, refused), shell, objects = pickle.loads(_take(end)), _take(end), _take(end)
                 with Imports(refused, _threads) as imports:
-                    stage, settings = _compared(end, wanted, own)
+                    _compare(end, wanted, own)
+                    stage, settings = opened(shell, objects)
+                    _import_for_workers(stage)
                 told = imports.started
         except Refused:
             answer = b"threads"
@@ -405,17 +416,15 @@ def _plan(channel: int) -> tuple[Stage, Settings]:
         _give(end, answer, pickle.dumps((told, imported)))
     if answer != b"runs":
         os._exit(0)
+    logs.adopt(levels)
     return stage, settings
 
 
-def _compared(end: socket.socket, wanted: modules.Digests, own: dict[str, set[str]]) -> tuple[Stage, Settings]:
-    """The plan, whose modules are as they are in the program."""
-    names = modules.differing(wanted, own)
-    _give(end, b"differs", pickle.dumps((names, modules.unset(names))))
-    modules.apply(_take(end))
-    stage, settings = opened(_take(end), _take(end))
-    _import_for_workers(stage)
-    return stage, settings
+def _compare(end: socket.socket, wanted: modules.Digests, own: dict[str, set[str]]) -> None:
+    """Makes modules what they are in the program."""
+    if names := modules.differing(wanted, own):
+        _give(end, b"differs", pickle.dumps((names, modules.unset(names))))
+        modules.apply(_take(end))
 
 
 def _with_imports(stage: Stage) -> Stage:

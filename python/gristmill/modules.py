@@ -73,13 +73,13 @@ def is_own(name: str, module: object) -> bool:
 def _own() -> dict[str, ModuleType]:
     """The user's modules that are imported here."""
     for name, module in list(sys.modules.items()):
-        if name not in _known or _known[name][0] is not module:
+        if isinstance(module, ModuleType) and (name not in _known or _known[name][0] is not module):
             _known[name] = module, is_own(name, module)
-    return {name: module for name, (module, is_ours) in _known.items() if is_ours and sys.modules.get(name) is module}
+    return {name: module for name, (module, is_ours) in list(_known.items()) if is_ours and sys.modules.get(name) is module}
 
 
 #: Modules, and whether they are the user's.
-_known: dict[str, tuple[Any, bool]] = {}
+_known: dict[str, tuple[ModuleType, bool]] = {}
 
 
 class Roots:
@@ -99,7 +99,7 @@ class Roots:
             self.modules[module] = None
         self.names.add(value.__qualname__.partition(".")[0])
         if isinstance(value, FunctionType) and (module == "__main__" or "<" in value.__qualname__ or module in _own()):
-            self.names |= _names(value.__code__)
+            self.names |= names_in(value.__code__)
 
 
 def used(roots: Roots) -> tuple[Names, dict[str, set[str]]]:
@@ -152,9 +152,13 @@ class _Search:
                     self._module(name)
 
     def _value(self, value: Any, depth: int = 0) -> None:
-        if type(value) in (str, int, float, bytes, bool, type(None)) or id(value) in self.seen:
-            return
-        self.seen.add(id(value))
+        if type(value) not in (str, int, float, bytes, bool, type(None)) and id(value) not in self.seen:
+            self.seen.add(id(value))
+            # Proxies may raise anything when they are looked at.
+            with suppress(Exception):
+                self._object(value, depth)
+
+    def _object(self, value: Any, depth: int) -> None:
         if isinstance(value, ModuleType):
             self._module(value.__name__)
             return
@@ -164,7 +168,7 @@ class _Search:
             self._module(module)
             self.names.add(kind.__qualname__.partition(".")[0])
         if isinstance(value, FunctionType):
-            self.names |= _names(value.__code__)
+            self.names |= names_in(value.__code__)
             for cell in value.__closure__ or ():
                 self._value(_content(cell), depth)
         elif isinstance(value, type) and module in self.own:
@@ -178,12 +182,12 @@ class _Search:
                 self._value(each, depth + 1)
 
 
-def _names(code: CodeType) -> set[str]:
+def names_in(code: CodeType) -> set[str]:
     """Names that code uses, and texts in it that may be names."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _names(constant)
+            found |= names_in(constant)
         elif isinstance(constant, str) and constant.isidentifier():
             found.add(constant)
     return found
@@ -220,7 +224,8 @@ def _digests(module: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
                 if attribute not in _OF_IMPORTS and not isinstance(each, types.MemberDescriptorType):
                     yield f"{name}.{attribute}", digest(each)
         elif isinstance(value, enum.EnumMeta):
-            yield name, digest([value, [(member.name, member.value) for member in value.__members__.values()]])
+            members: dict[str, enum.Enum] = dict(value.__members__)
+            yield name, digest([value, [(each, member.value) for each, member in members.items()]])
         else:
             yield name, digest(value)
 

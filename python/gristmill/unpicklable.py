@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from . import pickles
+from . import modules, pickles
 from .batches import OnArrays, OnTables
 from .deferred import functions
 from .plan import Stage, name, stages
@@ -81,9 +81,11 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, types.MethodType):
         yield "its object", value.__self__
     elif isinstance(value, types.FunctionType):
-        variables = inspect.getclosurevars(value)
-        yield from (("its variable " + _plain(each), held) for each, held in variables.nonlocals.items())
-        yield from (("the global variable " + _plain(each), held) for each, held in variables.globals.items())
+        for each, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
+            with suppress(ValueError):  # It is empty.
+                yield "its variable " + _plain(each), cell.cell_contents
+        used = sorted(modules.names_in(value.__code__) & value.__globals__.keys())
+        yield from (("the global variable " + _plain(each), value.__globals__[each]) for each in used)
         signature = zip(reversed(value.__code__.co_varnames[: value.__code__.co_argcount]), reversed(value.__defaults__ or ()))
         defaults = [*signature, *(value.__kwdefaults__ or {}).items()]
         yield from (("the default of its argument " + _plain(each), held) for each, held in defaults)
@@ -95,7 +97,9 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from (("{}" + _plain(f"[{each!r}]"), held) for each, held in value.items())
     elif isinstance(value, (list, tuple, set, frozenset)) and len(value) <= _ITEMS:
         yield from ((f"{{}}[{number}]", held) for number, held in enumerate(value))
-    elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, (type, types.ModuleType)):
+    elif isinstance(value, type):
+        yield from (("{}" + _plain(f".{each}"), held) for each, held in vars(value).items() if not each.startswith("__"))
+    elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, types.ModuleType):
         yield from (("{}" + _plain(f".{each}"), held) for each, held in vars(value).items())
 
 

@@ -54,6 +54,7 @@ def _blocks(
     try:
         with open(job.pipe, "rb", buffering=1 << 20) as pipe, Bar(settings.progress) as bar:
             for kind, frame in _frames(pipe):
+                job.entries.emit()
                 match kind:
                     case b"B":
                         yield frame
