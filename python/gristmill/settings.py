@@ -52,6 +52,8 @@ class Settings:
     deadline: float | None = None
     #: `"machine"`; `"spark"`, or a session of Spark; or `"local"`: one process and plain Python, for debugging.
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
+    #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job has other numbers.
+    seed: int | None = None
     #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
     timeline: bool = False
     #: Other options of the engine, such as `retries`; :func:`configure` takes them by name.
@@ -64,6 +66,8 @@ class Settings:
             raise ValueError(f'on_error={self.on_error!r}: it is "raise" or "skip"')
         if self.deadline is not None and not self.deadline > 0:
             raise ValueError(f"deadline={self.deadline!r}: it must be greater than 0 seconds")
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
+            raise ValueError(f"seed={self.seed!r}: it is a whole number")
         if self.engine not in ("machine", "spark", "local") and not hasattr(self.engine, "createDataFrame"):
             raise ValueError(f'engine={self.engine!r}: it is "machine", "spark", a session of Spark, or "local"')
         self.memory_bytes()

@@ -132,7 +132,7 @@ class _Job:
         self.session, self.settings, self.context = session, settings, session.sparkContext
         self.processors = self.context.defaultParallelism
         self.name = f"gristmill {uuid.uuid4().hex}"
-        self.seed = uuid.uuid4().int >> 66
+        self.seed = uuid.uuid4().int >> 66 if settings.seed is None else settings.seed
         self.skip = settings.on_error == "skip"
         self.ends = None if settings.deadline is None else time.monotonic() + settings.deadline
         #: This job, and those that made what it reads: Spark runs their tasks again if it loses an executor.
