@@ -2,7 +2,17 @@
 
 Workers are forked, and a process with threads cannot be forked safely. A program with one thread forks the process of a
 job itself: its functions and data are there already. A program with more threads (a notebook, or NumPy's) has a *starter*: an
-interpreter of its own with one thread, which gets the plan pickled, and forks the processes of all jobs of the session.
+interpreter of its own with one thread, which forks the processes of all jobs of the session::
+
+    the program                    the starter             the process of a job
+    _Starter.start -- a job -----> _begun -- forks ------> _plan
+                   -- modules, the plan, functions ------>   modules.differing: what is not as in the program?
+                   <- names ------------------------------
+                   -- changes ---------------------------->  modules.apply, deferred.opened
+                   <- it runs, and has imported ... -------  coordinator.work
+                   -- names -----> imports them, for later jobs
+
+If what it imports starts threads, the process of the job ends, and a second one leaves functions to its workers (`opened_later`).
 """
 
 from __future__ import annotations
@@ -20,7 +30,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -360,9 +370,11 @@ def serve(descriptor: int) -> None:
             for descriptor in descriptors:
                 os.close(descriptor)
         else:
-            for name in pickle.loads(content):
-                with suppress(Exception):
-                    import_module(name)
+            # What they print, the process of the job has printed.
+            with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+                for name in pickle.loads(content):
+                    with suppress(Exception, SystemExit):
+                        import_module(name)
     for pid in jobs:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
@@ -406,7 +418,7 @@ def _plan(channel: int, levels: bytes) -> tuple[Stage, Settings]:
                 told = imports.started
         except Refused:
             answer = b"threads"
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             text = "".join(traceback.format_exception_only(error)).strip()
             _give(end, b"failed", text.encode(errors="replace"))
             os._exit(1)

@@ -11,7 +11,7 @@ import io
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
@@ -52,7 +52,7 @@ class _Shell(pickle.Pickler):
         if number is None:
             return None
         name = getattr(value, "__qualname__", None) or type(value).__qualname__
-        return number, str(name), len(value) if hasattr(value, "__len__") else 0
+        return number, str(name), len(value) if isinstance(value, Sequence) else 0
 
 
 class _Opened(pickle.Unpickler):
@@ -96,7 +96,8 @@ def _apart(stage: Stage) -> Iterator[Any]:
         if isinstance(function, (OnTables, OnArrays)):
             function = function.function
         module = str(getattr(function, "__module__", None) or "")
-        is_ours = isinstance(function, FunctionType) and module.startswith("gristmill.") and "<" not in function.__qualname__
+        held = getattr(sys.modules.get(module), getattr(function, "__name__", ""), None)
+        is_ours = held is function and module.startswith("gristmill.")
         if not (is_ours or module == "builtins" or isinstance(function, _KNOWN)):
             yield function
     for part in stages(stage):

@@ -48,7 +48,7 @@ _OF_IMPORTS = frozenset(
     " __annotations_cache__ __conditional_annotations__ __classcell__ __abstractmethods__ _abc_impl".split()
 )
 #: Names in code that may reach any variable.
-_REACH_ALL = frozenset(("getattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter"))
+_REACH_ALL = frozenset(("globals", "vars", "eval", "exec", "__dict__"))
 #: Modules that are another in every process.
 _NOT_COMPARED = frozenset((_PACKAGE, "__main__", "__mp_main__", "sys", "builtins"))
 #: Plain values, which `marshal` writes in one way.
@@ -359,7 +359,7 @@ def _imported(name: str) -> ModuleType:
     """A module; an empty one if it cannot be imported, which the program then fills."""
     try:
         return import_module(name)
-    except Exception:
+    except (Exception, SystemExit):
         parent, _, last = name.rpartition(".")
         module = sys.modules.setdefault(name, ModuleType(name))
         module.__package__ = parent

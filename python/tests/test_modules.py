@@ -186,3 +186,48 @@ def test_what_was_changed_and_cannot_be_sent_is_named(tmp_path: Path) -> None:
     assert ran(START + "rules.connection = threading.local(); print(seen(rules.connected))", "threads", tmp_path / "c").endswith(
         "[['made in '], ['made in ']]\n"
     )
+
+
+CODE = """
+RATE = 3
+class Point:
+    def __init__(self, x): self.x = x
+def helper(n): return n * RATE
+def f(n): return Point(helper(n))
+"""
+#: Modules that no other process can import.
+NO_FILE = {
+    "made by the program": "made = types.ModuleType('made'); exec(code, vars(made)); sys.modules['made'] = made",
+    "loaded from a file": """
+Path('odd.py').write_text(code)
+spec = importlib.util.spec_from_file_location('made', 'odd.py')
+made = importlib.util.module_from_spec(spec)
+sys.modules['made'] = made
+spec.loader.exec_module(made)
+""",
+    "which ends other programs": """
+Path('made.py').write_text(code + "import sys\\nif sys.argv[0] != 'job': sys.exit(3)")
+sys.argv[0] = 'job'
+import made
+sys.argv[0] = ''
+""",
+}
+
+
+@pytest.mark.parametrize("way", NO_FILE)
+def test_a_module_that_cannot_be_imported_travels(way: str, tmp_path: Path) -> None:
+    """Functions of a test module that pytest had loaded from its file ended the job: "No module named ..."."""
+    program = f"""
+import importlib.util, sys, threading, time, types
+from pathlib import Path
+import gristmill as gm
+threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+code = {CODE!r}
+{NO_FILE[way]}
+for rate in 3, 5:
+    made.RATE = rate
+    (point,) = gm.from_iterable([7]).map(made.f).collect()
+    assert type(point) is made.Point and point.x == 7 * rate, point.x
+print("done")
+"""
+    assert ran(program, "threads", tmp_path) == "done\n"
