@@ -52,6 +52,8 @@ class Settings:
     deadline: float | str | None = None
     #: `"machine"`; `"spark"`, or a session of Spark; or `"local"`: one process and plain Python, for debugging.
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
+    #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job has other numbers.
+    seed: int | None = None
     #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
     timeline: bool = False
     #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the program does not.
@@ -60,6 +62,8 @@ class Settings:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
+            raise ValueError(f"seed={self.seed!r}: it is a whole number")
         if self.engine not in ("machine", "spark", "local") and not hasattr(self.engine, "createDataFrame"):
             raise ValueError(f"engine={self.engine!r}: give {options.OWN['engine'][0].words}")
         for name in ("workers", "spill_dir", "progress", "on_error", "deadline"):

@@ -40,6 +40,8 @@ _SHARES, _MOST = 20, 16384
 _SHARE_BYTES = 8 << 20
 #: Groups of columns: the bytes of Parquet for which there is one partition, and the logarithm (base 2) of the least number of partitions.
 _PARTITION_BYTES, _PARTITION_BITS = 1 << 20, 8
+#: Of files, the bytes that go through functions together if random numbers are seeded.
+_CHUNK_BYTES = 64 << 10
 #: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
 _EACH_ITS_PLACE = 16 << 20
 
@@ -91,6 +93,8 @@ class _Job:
         self.began = time.monotonic()
         self.deadline = settings.deadline_seconds()
         self.ends = None if self.deadline is None else time.monotonic() + self.deadline
+        #: For random numbers.
+        self.seed = int.from_bytes(os.urandom(8), "little") if settings.seed is None else settings.seed
         self.workers = settings.workers or len(os.sched_getaffinity(0))
 
     def loaded(self, array: SharedArray) -> _native.Array:
@@ -175,7 +179,10 @@ class _Job:
                     sides.append(Side(source, narrows, end, is_opened=kind in _OPENED))
         self.sides = sides
         self.tell(stage)
-        functions = Functions(sides, attempt.reduce, self.log, self.settings.on_error == "skip", stage.arrays)
+        skip, is_seeded = self.settings.on_error == "skip", self.settings.seed is not None
+        # The same for all attempts, because records of one may be followed by those of another.
+        seed = hash((self.seed, len(self.begun)))
+        functions = Functions(sides, attempt.reduce, self.log, skip, stage.arrays, seed=seed, is_seeded=is_seeded)
         began = time.monotonic() - self.began
         made, told = _native.run(
             given,
@@ -185,7 +192,7 @@ class _Job:
             end=attempt.end,
             form=attempt.form,
             options=list(self.options()),
-            skip=self.settings.on_error == "skip",
+            skip=skip,
             deadline=None if self.ends is None else max(self.ends - time.monotonic(), 1e-3),
             sent=sent,
             arrays=[self.loaded(array) for array in stage.arrays],
@@ -224,7 +231,11 @@ class _Job:
             yield "memory", str(memory_bytes)
         if settings.spill_dir is not None:
             yield "spill-dir", os.fspath(settings.spill_dir)
-        for name, value in settings.others.items():
+        others = dict(settings.others)
+        if settings.seed is not None:
+            # The input is cut in the same way for any number of workers.
+            others = {"deterministic": True, "chunk_bytes": _CHUNK_BYTES, "split_bytes": _CHUNK_BYTES} | others
+        for name, value in others.items():
             yield name.replace("_", "-"), option_text(name, value)
 
     # What is told at the end.

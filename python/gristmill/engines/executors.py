@@ -14,7 +14,6 @@ import functools
 import itertools
 import os
 import pickle
-import random
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +29,7 @@ from ..batches import Batch
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name
+from ..randoms import Generators
 from ..replays import Call, Step, raised
 from ..runs import BadRecord
 from .functions import Failure, Reduce, Side, _first_failing, one_line
@@ -144,9 +144,10 @@ class Work:
     counts: int | None = None
 
     def run(self, batches: Batches, report: Report) -> Batches:
-        sink = self.sink
+        sink, generators = self.sink, Generators(self.side.functions())
         for number, chunk in enumerate(self.feed.chunks(batches, report)):
-            _seed(self.seed, self.number, report.partition, number)
+            # The same when Spark runs a task again.
+            generators.seed(self.seed, self.number, report.partition, number)
             yield from self.passed(chunk, sink, report)
         try:
             yield from sink.end()
@@ -248,14 +249,6 @@ def _as_in_the_program(path: Sequence[str], folder: str) -> None:
     if os.path.isdir(folder):
         os.chdir(folder)
     sys.path += [each for each in path if each not in sys.path and os.path.exists(each or folder)]
-
-
-def _seed(*numbers: int) -> None:
-    """Draws of random numbers differ from job to job, but not when Spark runs a task again."""
-    seed = hash(numbers)
-    random.seed(seed)
-    if (numpy := sys.modules.get("numpy")) is not None and hasattr(numpy, "random"):
-        numpy.random.seed(seed & 0xFFFF_FFFF)
 
 
 # Feeds: from sources.

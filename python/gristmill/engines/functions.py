@@ -8,19 +8,19 @@ import functools
 import itertools
 import os
 import pickle
-import random
 import reprlib
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import _native, pickles
+from .. import _native, pickles, randoms
 from ..batches import Batch, natively
+from ..deferred import Deferred
 from ..errors import PACKAGE, InputError, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..plan import Narrow, Shuffle, Source, name
+from ..randoms import Generators
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, made_of_group, raised, results, steps_of
 from ..runs import BadRecord
@@ -118,14 +118,28 @@ class Side:
             found = self._data(given)
         return found
 
-    def outputs(self, given: Any) -> Iterable[Any]:
-        """What becomes of the records that what the engine gives stands for; columns stay columns if they can."""
+    def outputs(self, given: Any, seed: Callable[..., object] | None = None) -> Iterable[Any]:
+        """What becomes of the records that what the engine gives stands for; columns stay columns if they can.
+
+        `seed` is called before each record that has a place, or a content, which is the same for any number of workers.
+        """
         if self.source is not None and self.source.kind == "parquet":
             tables = (parquet_tables(share, self.source.options["columns"]) for share in self._data(given))
             return itertools.chain.from_iterable(
                 natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables)
             )
-        return natively(self.chain(self.records(given)))
+        records = self.records(given)
+        if seed is not None and self.source is not None and not self.is_opened:
+            records = _seeded(records, seed, given)
+        elif seed is not None and self.is_made:
+            records = _seeded(records, seed)
+        return natively(self.chain(records))
+
+    def functions(self) -> Iterator[Any]:
+        """The user's functions."""
+        yield from (narrow.function for narrow in self.narrows)
+        if self.end is not None:
+            yield from (self.end.function, self.end.reducer)
 
     def _data(self, given: range) -> Any:
         assert self.source is not None
@@ -141,10 +155,19 @@ class Functions:
     """The functions of a stage, as the native engine calls them."""
 
     def __init__(
-        self, sides: Sequence[Side], reduce: Reduce | None, log: Log, skip: bool, arrays: Sequence[SharedArray] = ()
+        self,
+        sides: Sequence[Side],
+        reduce: Reduce | None,
+        log: Log,
+        skip: bool,
+        arrays: Sequence[SharedArray] = (),
+        *,
+        seed: int,
+        is_seeded: bool = False,
     ) -> None:
         self.sides, self.log, self.skip, self._reduce, self._arrays = sides, log, skip, reduce, arrays
-        self.seed = int.from_bytes(os.urandom(8), "little")
+        #: Of the stage; `is_seeded` if it is the user's, and numbers are the same for any number of workers.
+        self.seed, self.is_seeded = seed, is_seeded
 
     def lend(self, addresses: Sequence[int]) -> None:
         """Lets functions write the shared arrays, of which this worker has views at these addresses."""
@@ -159,20 +182,25 @@ class Functions:
     def map(self, tag: int, given: Any, source: int, offset: int) -> Iterable[Any]:
         """The outputs for the records of a chunk."""
         side = self.sides[tag]
-        self._seed(source, offset)
+        self._seed(tag, source, offset)
         if self.skip and side.is_opened:
             return self._map_opened(side, given)
-        return side.outputs(given)
+        return side.outputs(given, functools.partial(self._seed, tag) if self.is_seeded else None)
 
     def map_each(self, tag: int, given: list[list[Any]], source: int, offset: int) -> list[list[Any]]:
         """The outputs for each of some lists of records."""
         chain = self.sides[tag].chain
-        self._seed(source, offset)
-        return [list(chain(records)) for records in given]
+        self._seed(tag, source, offset)
+        lists: list[Iterable[Any]] = list(given)
+        if self.is_seeded:
+            lists = [_seeded(records, functools.partial(self._seed, tag)) for records in given]
+        return [list(chain(records)) for records in lists]
 
     def reduce(self, key: Any, given: Any) -> Iterable[Any]:
         """The records that become of a key and its values."""
         assert self._reduce is not None
+        if self.is_seeded or self.generators.are_used:
+            self._seed(len(self.sides), randoms.number_of(key))
         return self._reduce(key, _values(given))
 
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
@@ -242,12 +270,22 @@ class Functions:
                 continue
             yield from outputs
 
-    def _seed(self, source: int, offset: int) -> None:
+    def _seed(self, *place: int) -> None:
         """Draws of random numbers differ from job to job, but not when a worker does again what another had begun."""
-        seed = hash((self.seed, source, offset))
-        random.seed(seed)
-        if (numpy := sys.modules.get("numpy")) is not None and hasattr(numpy, "random"):
-            numpy.random.seed(seed & 0xFFFF_FFFF)
+        self.generators.seed(self.seed, *place)
+
+    @functools.cached_property
+    def generators(self) -> Generators:
+        """The generators of random numbers that functions draw from, of each worker its own."""
+        functions = itertools.chain.from_iterable(side.functions() for side in self.sides)
+        return Generators(each.itself() if isinstance(each, Deferred) else each for each in functions)
+
+
+def _seeded(records: Iterable[Any], seed: Callable[..., object], numbers: Iterable[int] | None = None) -> Iterator[Any]:
+    """Records, before each of which generators are seeded: with its number, or with its content if it has none."""
+    for number, record in zip(itertools.repeat(None) if numbers is None else numbers, records):
+        seed(randoms.number_of(record) if number is None else number)
+        yield record
 
 
 class Log:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from .. import cancel
+from ..deferred import functions
 from ..errors import JobError, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
+from ..randoms import Generators
 from ..replays import Call, Step, applied, raised, steps_of
 from ..runs import BadRecord, Run
 from ..settings import Settings
@@ -38,7 +40,7 @@ class _Job:
     def __init__(self, settings: Settings) -> None:
         self.skip = settings.on_error == "skip"
         self.token = cancel.current()
-        self.deadline = settings.deadline_seconds()
+        self.deadline, self.seed = settings.deadline_seconds(), settings.seed
         self.began = time.monotonic()
         self.bad_records: list[BadRecord] = []
         self.stats: dict[str, Any] = {"engine": "local", "records_read": 0, "stages": []}
@@ -46,6 +48,8 @@ class _Job:
 
     def records_of(self, stage: Stage) -> Iterator[Any]:
         """The records of the last stage."""
+        if self.seed is not None:
+            Generators(function for _, function in functions(stage)).seed(self.seed)
         before = [(array, array[:].copy()) for array in _arrays(stage)]
         try:
             yield from (record for record, _ in self.stage(stage))

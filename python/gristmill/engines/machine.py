@@ -96,6 +96,7 @@ class _Job:
             deadline = self.settings.deadline_seconds()
             sources: list[Source] = [pipe] if stream is None else [pipe, stream]
             while not has_ended:
+                job.entries.emit()
                 is_ready = stream is not None and stream.receive()
                 if stream is not None and is_ready:
                     yield from stream.ready()
@@ -114,6 +115,7 @@ class _Job:
                     wait(sources)
                 if stream is not None:
                     stream.look()
+            job.entries.emit()
             if stream is not None:
                 # All that its tasks have sent was sent before the job ended.
                 while stream.receive():

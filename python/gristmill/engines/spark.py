@@ -135,7 +135,7 @@ class _Job:
         self.token = cancel.current()
         self.processors = self.context.defaultParallelism
         self.name = f"gristmill {uuid.uuid4().hex}"
-        self.seed = uuid.uuid4().int >> 66
+        self.seed = uuid.uuid4().int >> 66 if settings.seed is None else settings.seed
         self.skip = settings.on_error == "skip"
         self.deadline = settings.deadline_seconds()
         self.ends = None if self.deadline is None else time.monotonic() + self.deadline

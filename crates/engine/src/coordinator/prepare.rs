@@ -165,7 +165,8 @@ impl Prepared {
                     .collect()
             }
         };
-        let splits = match plan.in_order {
+        // Chunks that are the same for any number of workers do not grow with it.
+        let splits = match plan.in_order && !settings.deterministic {
             true => Splits::growing(plan.split_bytes, plan.map_workers),
             false => Splits::of(plan.split_bytes),
         };

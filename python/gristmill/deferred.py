@@ -1,0 +1,211 @@
+"""What a job gets from a program with threads: a plan, and apart from it the program's functions and objects.
+
+The plan needs no module but those of this package. Functions and objects need the user's, and these may start threads when
+they are imported, after which a process can fork no workers. Then the plan has a :class:`Deferred` in place of each, and the workers
+load what it stands for, each for itself.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType, ModuleType
+from typing import Any, ClassVar
+
+import cloudpickle
+
+from . import modules, pickles
+from .batches import OnArrays, OnTables, Pluck
+from .plan import Stage, stages
+from .reducers import Reducer
+from .settings import Settings
+
+#: Builtin functions that the engine may know.
+_KNOWN = (types.BuiltinFunctionType, types.MethodDescriptorType, Pluck, Reducer)
+
+
+class Recorder(pickles._Pickler):
+    """Pickles functions and objects, and records the modules and names that they refer to."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.roots = modules.Roots()
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (FunctionType, type, ModuleType)):
+            self.roots.add(value)
+        return super().reducer_override(value)
+
+
+class _Shell(pickle.Pickler):
+    """Pickles a plan without the objects that are sent apart."""
+
+    def __init__(self, file: io.BytesIO, apart: dict[int, int]) -> None:
+        super().__init__(file, 5)
+        self._apart = apart
+
+    def persistent_id(self, value: Any) -> Any:
+        number = self._apart.get(id(value))
+        if number is None:
+            return None
+        name = getattr(value, "__qualname__", None) or type(value).__qualname__
+        return number, str(name), len(value) if isinstance(value, Sequence) else 0
+
+
+class _Opened(pickle.Unpickler):
+    def __init__(self, shell: bytes, found: Callable[[int, str, int], Any]) -> None:
+        super().__init__(io.BytesIO(shell))
+        self._found = found
+
+    def persistent_load(self, given: Any) -> Any:
+        return self._found(*given)
+
+
+class Parcel:
+    """A plan as bytes, and apart from it functions and objects."""
+
+    def __init__(self, stage: Stage, settings: Settings) -> None:
+        objects = list({id(value): value for value in _apart(stage)}.values())
+        apart = {id(value): number for number, value in enumerate(objects)}
+        with io.BytesIO() as file:
+            _Shell(file, apart).dump((stage, settings))
+            self.shell = file.getvalue()
+        with io.BytesIO() as file:
+            recorder = Recorder(file)
+            recorder.dump(objects)
+            self.objects, self.roots = file.getvalue(), recorder.roots
+
+
+def functions(stage: Stage) -> Iterator[tuple[str, Any]]:
+    """The functions of a stage and those before it, each with what applies it."""
+    for part in stages(stage):
+        for narrow in (narrow for narrows in part.narrows for narrow in narrows):
+            yield narrow.kind, narrow.function
+        end = part.end
+        for said, function in (("reduce_by_key", getattr(end, "reducer", None)), (getattr(end, "kind", ""), getattr(end, "function", None))):
+            if function is not None:
+                yield said, function
+
+
+def _apart(stage: Stage) -> Iterator[Any]:
+    """The objects of a plan that are the user's."""
+    for _, function in functions(stage):
+        if isinstance(function, (OnTables, OnArrays)):
+            function = function.function
+        module = str(getattr(function, "__module__", None) or "")
+        held = getattr(sys.modules.get(module), getattr(function, "__name__", ""), None)
+        is_ours = held is function and module.startswith("gristmill.")
+        if not (is_ours or module == "builtins" or isinstance(function, _KNOWN)):
+            yield function
+    for part in stages(stage):
+        for source in part.inputs:
+            if not isinstance(source, Stage) and source.kind == "iterable":
+                yield source.data
+
+
+def opened(shell: bytes, objects: bytes) -> tuple[Stage, Settings]:
+    """The plan with its functions and objects."""
+    found: list[Any] = pickle.loads(objects)
+    name_classes()
+    plan: tuple[Stage, Settings] = _Opened(shell, lambda number, name, size: found[number]).load()
+    return plan
+
+
+def opened_later(shell: bytes, objects: bytes, changes: bytes) -> tuple[Stage, Settings]:
+    """The plan, whose functions and objects are loaded when they are first used."""
+    Deferred.load = _loader(objects, changes)
+    plan: tuple[Stage, Settings] = _Opened(shell, Deferred).load()
+    return plan
+
+
+def _loader(objects: bytes, changes: bytes) -> Callable[[], list[Any]]:
+    loaded: list[Any] = []
+
+    def load() -> list[Any]:
+        if not loaded:
+            modules.apply(changes)
+            loaded.append(pickle.loads(objects))
+            name_classes()
+        found: list[Any] = loaded[0]
+        return found
+
+    return load
+
+
+class Deferred:
+    """A function, or a sequence of records, that is loaded when it is first used."""
+
+    load: ClassVar[Callable[[], list[Any]]] = staticmethod(list)
+
+    def __init__(self, number: int, name: str, size: int) -> None:
+        self._number, self.__qualname__, self._size = number, name, size
+
+    def itself(self) -> Any:
+        """What this stands for."""
+        return type(self).load()[self._number]
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.itself()(*arguments)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.itself()[index]
+
+    def __reduce__(self) -> Any:
+        return _same, (self.itself(),)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def name_classes() -> None:
+    """Puts classes of the program's `__main__` into that of this process, so that their objects can be pickled by name."""
+    main: Any = sys.modules["__main__"]
+    for kind in list(cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS):
+        if kind.__module__ == "__main__" and "." not in kind.__qualname__:
+            setattr(main, kind.__name__, kind)
+
+
+class Imports:
+    """While it is entered, notes which packages start threads when they are imported, and refuses those of `refused`."""
+
+    def __init__(self, refused: set[str], threads: Callable[[], int]) -> None:
+        self.started: set[str] = set()
+        self._refused, self._threads = refused, threads
+        #: For each import under way, the threads that imports in it have started.
+        self._inner = [0]
+
+    def __enter__(self) -> Imports:
+        import builtins
+
+        self._builtins, self._import = builtins, builtins.__import__
+        builtins.__import__ = self._watched
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._builtins.__import__ = self._import
+
+    def _watched(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        if not level and name.partition(".")[0] in self._refused:
+            raise Refused(name)
+        before = self._threads()
+        self._inner.append(0)
+        try:
+            found = self._import(name, globals, locals, fromlist, level)
+        finally:
+            risen, inner = self._threads() - before, self._inner.pop()
+            self._inner[-1] += risen
+            if risen > inner:
+                whole = name if not level else str((globals or {}).get("__package__", name))
+                self.started.add(whole.partition(".")[0])
+        return found
+
+
+class Refused(BaseException):
+    """The import of a package that starts threads. No `except Exception` hides it."""
