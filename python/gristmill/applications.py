@@ -11,15 +11,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Any
 
 from . import cancel, options, plan, settings
 from .dataset import Dataset
 from .errors import GristmillError, JobError, PlanError
+from .paths import AnyPath, Paths, found, text_of
 from .runs import Kept, Run
 from .settings import Settings
-from .sources import Paths, files
 
 #: With `on_error="skip"`, a job sets aside up to so many records.
 _BAD_RECORDS_MAX = 1_000_000
@@ -48,7 +47,7 @@ def group_by(
     arguments = ["group-by", "--by", by, "--format", "jsonl"]
     for option, value in (("--sum", sum), ("--input-format", input_format), ("--delimiter", delimiter)):
         arguments += [] if value is None else [option, value]
-    given = files(paths)
+    given = found(paths)
 
     def make() -> Run[tuple[Any, Any]]:
         output = tempfile.TemporaryFile()
@@ -59,7 +58,7 @@ def group_by(
     return Dataset(plan.Source("iterable", Kept(make), {"cached": True}))
 
 
-def sort_files(paths: Paths, output: str | Path, *, key_bytes: tuple[int, int] | None = None) -> None:
+def sort_files(paths: Paths, output: AnyPath, *, key_bytes: tuple[int, int] | None = None) -> None:
     """Sorts the lines of files byte by byte into one file, which appears when it is complete. The lines need not fit in memory.
 
     `key_bytes` sorts by these bytes of a line, from the first up to but without the second; lines that agree in them are
@@ -73,10 +72,10 @@ def sort_files(paths: Paths, output: str | Path, *, key_bytes: tuple[int, int] |
     >>> (folder / "sorted.txt").read_text()
     'fig\\npear\\n'
     """
-    arguments = ["sort", "--output", os.fspath(output)]
+    arguments = ["sort", "--output", text_of(output)]
     if key_bytes is not None:
         arguments += ["--key-bytes", f"{key_bytes[0]}..{key_bytes[1]}"]
-    _run(arguments, files(paths), settings.current(), subprocess.DEVNULL)
+    _run(arguments, found(paths), settings.current(), subprocess.DEVNULL)
 
 
 def _pairs(output: IO[bytes], value: str) -> Iterator[tuple[Any, Any]]:

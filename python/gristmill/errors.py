@@ -61,6 +61,23 @@ class ResourceError(GristmillError):
     """
 
 
+class InputWarning(UserWarning):
+    """Some paths below a folder, or of a pattern, are left out: hidden names, links, FIFOs.
+
+    It is shown once for each line of a program. `warnings.simplefilter("error", gm.InputWarning)` makes it an error.
+
+    >>> import gristmill as gm, pathlib, tempfile, warnings
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.txt").write_text("one"), (folder / ".b.txt").write_text("two")
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     gm.read_text(folder).collect()
+    ['one']
+    >>> str(told[0].message).replace(str(folder), "folder")
+    '1 hidden name was left out: folder/.b.txt'
+    """
+
+
 class Cancelled(GristmillError):
     """The job was cancelled.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import tables
+from .paths import AnyPath
 from .runs import Run
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
         np.int64(3)
         """
-        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.columns(list(self)))
+        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.whole_columns(list(self), "to_pandas"))
         return frame
 
     def to_polars(self) -> Any:
@@ -66,30 +65,40 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
         [('a', 2), ('b', 1)]
         """
-        return tables.library("polars", "to_polars").DataFrame(tables.columns(list(self)), strict=False)
+        return tables.library("polars", "to_polars").DataFrame(tables.whole_columns(list(self), "to_polars"), strict=False)
 
-    def write_text(self, path: str | Path) -> int:
-        """Writes a line of UTF-8 for each record and returns their number. The file appears when it is complete.
+    def write_text(self, path: AnyPath) -> int:
+        """Writes a line of UTF-8 for each record and returns their number.
+
+        The file appears when it is complete, and is compressed if its name ends in `.gz`, `.zst`, `.bz2` or `.xz`, as with the other
+        methods that write. Raises `OSError` before the job runs if the file cannot be written, and :class:`gristmill.PlanError` for
+        text that UTF-8 cannot hold.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "numbers"
         >>> gm.range(3).write_text(file), file.read_text()
         (3, '0\\n1\\n2\\n')
         """
-        return tables.write_lines(path, lambda: map(str, self))
+        return tables.write_text(path, lambda: self)
 
-    def write_jsonl(self, path: str | Path) -> int:
+    def write_jsonl(self, path: AnyPath) -> int:
         """Writes each record as a line of JSON and returns their number. Pairs become arrays.
+
+        Raises `OSError` before the job runs if the file cannot be written, and :class:`gristmill.PlanError` for a record that JSON cannot
+        hold, such as one with `nan`.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
         >>> gm.from_iterable("a").count_by_value().write_jsonl(file), file.read_text()
         (1, '["a", 1]\\n')
         """
-        return tables.write_lines(path, lambda: (json.dumps(record, ensure_ascii=False) for record in self))
+        return tables.write_jsonl(path, lambda: self)
 
-    def write_csv(self, path: str | Path) -> int:
+    def write_csv(self, path: AnyPath) -> int:
         """Writes CSV with a header and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`.
+
+        `None` becomes an empty field, and other values their text. Raises `OSError` before the job runs if the file cannot be written, and
+        :class:`gristmill.PlanError` for text that UTF-8 cannot hold.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"
@@ -98,8 +107,11 @@ class Exports(Generic[T_co]):
         """
         return tables.write_csv(path, self._run)
 
-    def write_parquet(self, path: str | Path) -> int:
+    def write_parquet(self, path: AnyPath) -> int:
         """Writes a Parquet file and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`. Needs pyarrow.
+
+        Raises `OSError` before the job runs if the file cannot be written, and :class:`gristmill.PlanError` if its name asks for
+        compression: Parquet packs its columns itself.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
+from .printable import printable
 from .reducers import Reducer
 from .shared import SharedArray
 
@@ -173,7 +174,7 @@ def _source(source: Source) -> str:
             return "cached records" if source.options.get("cached") else counted(len(source.data), "record")
         case kind:
             files = len(source.data)
-            return f"{kind} of {source.data[0]}" if files == 1 else f"{kind} of {files} files"
+            return f"{kind} of {printable(source.data[0])}" if files == 1 else f"{kind} of {files} files"
 
 
 def counted(count: int, noun: str) -> str:

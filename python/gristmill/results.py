@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import itertools
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from .errors import PlanError
 from .exports import Exports
+from .paths import AnyPath
 from .plan import counted
 from .runs import BadRecord, Run
 from .stats import Stats, html_table
@@ -77,7 +77,7 @@ class Result(Exports[T_co], Sequence[T_co]):
             raise PlanError(f'a job of the engine "{engine}" has no timeline: only the engine "machine" has workers that record one')
         return Timeline(self._timelines)
 
-    def write_timeline(self, path: str | os.PathLike[str]) -> None:
+    def write_timeline(self, path: AnyPath) -> None:
         """Writes the timeline as a page of HTML, in one file, which appears whole or not at all.
 
         >>> import gristmill as gm, tempfile, pathlib

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import builtins
-import glob
+import csv
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .dataset import Dataset
-from .errors import InputError
-from .formats import check_errors
+from .errors import InputError, PlanError
+from .formats import check_columns, check_errors
+from .paths import Paths, found, is_regular
 from .plan import Source, SourceKind
+from .printable import printable
 
 T = TypeVar("T")
 
-#: A file, a folder (all files in it and below, but hidden ones), a pattern such as `logs/*.gz`, or several of these.
-Paths = str | Path | Sequence[str | Path]
-
 
 def read_text(paths: Paths, *, errors: str = "strict") -> Dataset[str]:
-    """Reads the lines of text files in UTF-8, without their line ends. Files whose names end in `.gz` are unpacked.
+    """Reads the lines of text files in UTF-8, without their line ends. Compressed files are unpacked.
 
     `errors` decides about bytes that are not UTF-8, as in `bytes.decode`: `strict` ends the job with
     :class:`gristmill.InputError`, `replace`, `ignore` and `surrogateescape` continue. Raises :class:`gristmill.InputError` at once if
@@ -37,7 +35,9 @@ def read_text(paths: Paths, *, errors: str = "strict") -> Dataset[str]:
 
 
 def read_bytes(paths: Paths) -> Dataset[bytes]:
-    """Reads the lines of files as bytes, without their line ends. Raises :class:`gristmill.InputError` if there is no such file.
+    """Reads the lines of files as bytes, without their line ends. Compressed files are unpacked.
+
+    Raises :class:`gristmill.InputError` if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a"
@@ -49,7 +49,7 @@ def read_bytes(paths: Paths) -> Dataset[bytes]:
 
 
 def read_files(paths: Paths) -> Dataset[tuple[str, bytes]]:
-    """Reads whole files: each is a pair of its path and its content in bytes.
+    """Reads whole files: each is a pair of its path and its content in bytes. Compressed files are unpacked.
 
     A file must fit in the memory of a worker. Raises :class:`gristmill.InputError` if there is no such file.
 
@@ -62,11 +62,23 @@ def read_files(paths: Paths) -> Dataset[tuple[str, bytes]]:
     return _files("files", paths)
 
 
-def read_csv(paths: Paths, *, delimiter: str = ",") -> Dataset[dict[str, str]]:
+def read_csv(
+    paths: Paths,
+    *,
+    delimiter: str = ",",
+    errors: str = "strict",
+    duplicate_names: Literal["number"] | None = None,
+) -> Dataset[dict[str, str]]:
     """Reads the rows of CSV files with a header as dictionaries of text.
 
     A row with more or fewer fields than the header is a bad record: it ends the job with :class:`gristmill.InputError`, or is set
-    aside if `on_error` is `skip`. Raises :class:`gristmill.InputError` at once if there is no such file.
+    aside if `on_error` is `skip`. Empty lines are skipped. A quote that is not closed, text behind a closing quote, and two columns
+    of one name end the job with :class:`gristmill.InputError`; `duplicate_names="number"` names such columns `a`, `a_2`, `a_3`. A
+    field may have as many characters as `csv.field_size_limit()` says when this is called. `errors` decides about bytes that are
+    not UTF-8, as in :func:`read_text`.
+
+    Raises :class:`gristmill.InputError` at once if there is no such file, and :class:`gristmill.PlanError` for options that make
+    no sense.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
@@ -74,14 +86,23 @@ def read_csv(paths: Paths, *, delimiter: str = ",") -> Dataset[dict[str, str]]:
     >>> gm.read_csv(file).collect()
     [{'name': 'ann', 'age': '31'}]
     """
-    return _files("csv", paths, delimiter=delimiter)
+    check_errors(errors)
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+        raise PlanError(f"delimiter={delimiter!r}: it is one character, and neither a quote nor a line end")
+    if duplicate_names not in (None, "number"):
+        raise PlanError(f'duplicate_names={duplicate_names!r}: it is "number", or None: then two columns of one name are an error')
+    most = csv.field_size_limit()
+    options = {"delimiter": delimiter, "errors": errors, "duplicate_names": duplicate_names, "field_characters_max": most}
+    return _files("csv", paths, **options)
 
 
 def read_jsonl(paths: Paths) -> Dataset[Any]:
     """Reads files with one JSON value in each line.
 
     A line that is not JSON is a bad record: it ends the job with :class:`gristmill.InputError`, or is set aside if `on_error` is
-    `skip`. Raises :class:`gristmill.InputError` at once if there is no such file.
+    `skip`. So are NaN and Infinity, which JSON does not have, whole numbers of more than 4300 digits, and values that are nested deeper
+    than 500. If a name occurs twice in an object, the last value counts. Empty lines are skipped. Raises
+    :class:`gristmill.InputError` at once if there is no such file.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -96,7 +117,8 @@ def read_parquet(paths: Paths, *, columns: Sequence[str] | None = None) -> Datas
     """Reads the rows of Parquet files as dictionaries. Needs pyarrow.
 
     `columns` names the columns to read; without it all are read. :meth:`Dataset.pluck` and :meth:`Dataset.map_batches` take columns
-    without making a dictionary of each row. Raises :class:`gristmill.InputError` if there is no such file.
+    without making a dictionary of each row. Raises :class:`gristmill.InputError` at once if there is no such file, or if a file lacks one
+    of the columns, and :class:`gristmill.PlanError` if a column is named twice.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
@@ -104,7 +126,14 @@ def read_parquet(paths: Paths, *, columns: Sequence[str] | None = None) -> Datas
     >>> gm.read_parquet(file, columns=["age"]).collect()
     [{'age': 31}]
     """
-    return _files("parquet", paths, columns=None if columns is None else list(columns))
+    if columns is None:
+        return _files("parquet", paths)
+    if isinstance(columns, (str, bytes)):
+        raise PlanError(f"columns={columns!r}: give a list of names")
+    named = list(columns)
+    if twice := [name for name in named if named.count(name) > 1]:
+        raise PlanError(f"columns={named!r}: {twice[0]!r} is there twice")
+    return _files("parquet", paths, columns=named)
 
 
 def word_count(paths: Paths) -> Dataset[tuple[str, int]]:
@@ -142,25 +171,18 @@ def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[int]:
     return Dataset(Source("range", builtins.range(start) if stop is None else builtins.range(start, stop, step)))
 
 
+#: Sources that Python reads, more than once if something fails.
+_READ_AGAIN = ("files", "csv", "parquet")
+
+
 def _files(kind: SourceKind, paths: Paths, **options: Any) -> Dataset[Any]:
-    return Dataset(Source(kind, files(paths), options))
-
-
-def files(paths: Paths) -> list[str]:
-    """The files that paths stand for, in order."""
-    each = [paths] if isinstance(paths, (str, Path)) else paths
-    return [file for path in each for file in _expanded(str(path))]
-
-
-def _expanded(path: str) -> list[str]:
-    """The files that a path stands for, in order."""
-    if Path(path).is_dir():
-        below = ((file, file.relative_to(path)) for file in Path(path).rglob("*") if file.is_file())
-        files = sorted(str(file) for file, parts in below if not any(part.startswith(".") for part in parts.parts))
-    elif glob.has_magic(path) and not Path(path).exists():
-        files = sorted(file for file in glob.glob(path, recursive=True) if Path(file).is_file())
-    else:
-        files = [path] if Path(path).exists() else []
-    if not files:
-        raise InputError(f"there is no file {path}")
-    return files
+    files = found(paths)
+    for path in files if kind in _READ_AGAIN else ():
+        if not is_regular(path):
+            raise InputError(
+                f"cannot read {printable(path)}: it is a FIFO or socket, which can be read only once, and read_{kind} may read it again."
+                " Copy it to a file"
+            )
+    if options.get("columns") is not None:
+        check_columns(files, options["columns"])
+    return Dataset(Source(kind, files, options))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
-import errno
-import os
+import io
+import json
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from .compression import of_name, packed
 from .errors import PlanError
+from .paths import AnyPath, text_of
+from .printable import printable
 from .runs import Run
+from .whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,8 +30,29 @@ def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     >>> columns([{"name": "ann", "age": 31}, {"name": "bob"}])
     {'name': ['ann', 'bob'], 'age': [31, None]}
     """
-    if records and all(isinstance(record, dict) for record in records):
-        names = dict.fromkeys(name for record in records for name in record)
+    return _columns(records, _names(records))
+
+
+def whole_columns(records: Sequence[Any], function: str) -> dict[str, list[Any]]:
+    """The columns of records, of which none is lost. Raises :class:`gristmill.PlanError` if columns cannot hold them."""
+    names = _names(records)
+    if names == []:
+        raise PlanError(f"{function} needs columns, and all {len(records):,} records are empty dictionaries")
+    table = _columns(records, names)
+    if names is not None and len(table) < len(names):
+        raise PlanError(f"{function}: several names of columns are one as text, in {reprlib.repr(names)}. Rename them first, with map")
+    return table
+
+
+def _names(records: Sequence[Any]) -> list[Any] | None:
+    """The names that occur in records, if all are dictionaries."""
+    if not records or not all(isinstance(record, dict) for record in records):
+        return None
+    return list(dict.fromkeys(name for record in records for name in record))
+
+
+def _columns(records: Sequence[Any], names: list[Any] | None) -> dict[str, list[Any]]:
+    if names is not None:
         return {str(name): [record.get(name) for record in records] for name in names}
     if records and all(isinstance(record, tuple) and len(record) == 2 for record in records):
         return {"key": [record[0] for record in records], "value": [record[1] for record in records]}
@@ -40,7 +65,7 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
     import pyarrow
 
     if run.blocks is None:
-        return pyarrow.table(columns(list(run.records)))
+        return pyarrow.table(whole_columns(list(run.records), function))
     from . import _native
     from .engines.machine import decoded
 
@@ -50,7 +75,7 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
         fits = fits and found.add(block)
     arrays = found.arrays()
     if not fits or not arrays:
-        return pyarrow.table(columns([record for block in blocks for record in decoded(block)]))
+        return pyarrow.table(whole_columns([record for block in blocks for record in decoded(block)], function))
     kinds: dict[str, pyarrow.DataType] = {
         "string": pyarrow.string(),
         "large_string": pyarrow.large_string(),
@@ -74,51 +99,98 @@ def library(name: str, function: str) -> Any:
 
 
 @contextmanager
-def complete(path: str | Path) -> Iterator[Path]:
-    """A file beside `path`, which takes its place if the block succeeds, and is removed if it does not.
-
-    It is made before the block begins: no job runs for hours only to find that its result cannot be written."""
-    path = Path(path)
-    # Checked first, because "/" and "." have no file name from which to make a temporary one.
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        aside.touch()
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    try:
-        yield aside
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+def _text_file(path: AnyPath, errors: str) -> Iterator[TextIO]:
+    """A file of UTF-8 that appears when it is complete, compressed if its name says so."""
+    name = text_of(path)
+    with whole_file(name) as file, io.TextIOWrapper(packed(file, name), "utf-8", errors, newline="") as text:
+        yield text
 
 
-def write_lines(path: str | Path, lines: Callable[[], Iterable[str]]) -> int:
-    """Writes lines; returns their number. Lone surrogates are written as the bytes that they stand for."""
-    count = 0
-    with complete(path) as aside, open(aside, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        for line in lines():
-            file.write(line + "\n")
-            count += 1
+def write_text(path: AnyPath, records: Callable[[], Iterable[Any]]) -> int:
+    """Writes a line for each record; returns their number. Lone surrogates are written as the bytes that they stand for."""
+    count, record = 0, None
+    with _text_file(path, "surrogateescape") as file:
+        try:
+            for record in records():
+                file.write(str(record) + "\n")
+                count += 1
+        except UnicodeEncodeError as error:
+            raise _no_text("write_text", count, record) from error
     return count
 
 
-def write_csv(path: str | Path, run: Callable[[], Run[Any]]) -> int:
+#: Half of a surrogate pair is written as an escape, which JSON has.
+_HALVES = "backslashreplace"
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+def write_jsonl(path: AnyPath, records: Callable[[], Iterable[Any]]) -> int:
+    """Writes a line of JSON for each record, which read_jsonl can read; returns their number."""
+    count = 0
+    with _text_file(path, _HALVES) as file:
+        for record in records():
+            count += 1
+            try:
+                line = _JSON.encode(record)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise PlanError(_no_json(count, record, error)) from error
+            file.write(line + "\n")
+    return count
+
+
+def _no_json(number: int, record: Any, error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        why = "its values are nested too deeply"
+    elif str(error).startswith("Out of range float values"):
+        why = "JSON has no nan and no infinity. Map them to None or to text first"
+    else:
+        why = f"{error}. Map such values to text or numbers first"
+    return f"write_jsonl cannot write record {number}, {reprlib.repr(record)}: {why}"
+
+
+def _no_text(function: str, before: int, record: Any) -> PlanError:
+    return PlanError(
+        f"{function} cannot write record {before + 1}, {reprlib.repr(record)}: half of a surrogate pair is no character of UTF-8."
+        " Replace it first, with text.encode('utf-8', 'replace').decode()"
+    )
+
+
+class _Lines:
+    """Takes rows that end in CR LF, so that `csv` quotes both of these in a field, and ends them in LF."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file, self.count = file, 0
+
+    def write(self, row: str) -> None:
+        self.file.write(row[:-2] + "\n")
+        self.count += 1
+
+
+def write_csv(path: AnyPath, run: Callable[[], Run[Any]]) -> int:
     """Writes CSV with a header; returns the number of rows."""
-    with complete(path) as aside, open(aside, "w", encoding="utf-8", newline="") as file:
+    with _text_file(path, "surrogateescape") as file:
         records = list(run().records)
-        table = columns(records)
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(table)
-        rows.writerows(zip(*table.values()))
+        table = whole_columns(records, "write_csv")
+        lines = _Lines(file)
+        rows = csv.writer(lines)
+        try:
+            rows.writerow(table)
+            rows.writerows(zip(*table.values()))
+        except UnicodeEncodeError as error:
+            raise _no_text("write_csv", lines.count - 1, records[max(0, lines.count - 1)]) from error
     return len(records)
 
 
-def write_parquet(path: str | Path, run: Callable[[], Run[Any]]) -> int:
+def write_parquet(path: AnyPath, run: Callable[[], Run[Any]]) -> int:
     """Writes a Parquet file; returns the number of rows."""
-    write: Callable[[Any, Path], None] = library("pyarrow.parquet", "write_parquet").write_table
-    with complete(path) as aside:
+    write: Callable[[Any, BinaryIO], None] = library("pyarrow.parquet", "write_parquet").write_table
+    name = text_of(path)
+    if of_name(name) is not None:
+        raise PlanError(
+            f"{printable(name)}: a Parquet file is read in place, so it is not compressed as a whole. Leave out the last part of its name:"
+            " Parquet packs its columns itself"
+        )
+    with whole_file(name) as file:
         table = arrow(run(), "write_parquet")
-        write(table, aside)
+        write(table, file)
     return int(table.num_rows)

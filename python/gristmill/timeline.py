@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
+
+from .paths import AnyPath, text_of
+from .whole_file import whole_file
 
 #: Of a stage its title, the seconds from the start of the job to its own, and what the native engine recorded.
 StageTimeline = tuple[str, float, Any]
@@ -29,12 +30,10 @@ class Timeline:
         """The timeline as a page of HTML that needs nothing else."""
         return self._drawn("A job in Python")
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: AnyPath) -> None:
         """Writes the page to a file, which appears whole or not at all."""
-        from .tables import complete  # tables.py needs runs.py, which needs this module
-
-        with complete(Path(path)) as aside:
-            aside.write_text(self.page(), encoding="utf-8")
+        with whole_file(text_of(path)) as file:
+            file.write(self.page().encode())
 
     def _drawn(self, title: str | None) -> str:
         from . import _native  # the local engine does without it

@@ -18,9 +18,11 @@ from .. import _native, pickles, shared
 from ..batches import OnArrays, OnTables, Pluck
 from ..dataset import _value
 from ..errors import InputError
-from ..formats import NOWHERE, Place, Share
+from ..formats import NOWHERE, Place, Share, json_values
 from ..options import text as option_text
+from ..paths import is_regular
 from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
+from ..printable import printable
 from ..reducers import Reducer
 from ..runs import BadRecord
 from ..settings import Settings
@@ -32,6 +34,8 @@ from .streams import Wanted
 _FAILED, _UNFIT, _NOT_UTF8 = 1, 2, 3
 #: Sources whose files are read whole by one worker each.
 _OPENED = ("files", "csv", "parquet")
+#: Sources whose lines the native engine reads.
+_OF_LINES = ("text", "bytes", "jsonl")
 #: Known reducers, whose values combine natively, with the forms that are tried in turn.
 _REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "float"), "max": ("int", "float")}
 #: A task of records that the program made has at least a twentieth of a worker's share, and at most so many.
@@ -142,6 +146,9 @@ class _Job:
                 columns = _Attempt("column-arrays" if groups.end == "arrays" else "columns", "any", groups.reduce)
                 attempts.insert(0, (stage, columns, {"count": _partition_bits(stage)}))
         *attempts, last = attempts
+        if any(isinstance(source, Source) and _is_of_pipes(source) for source in stage.inputs):
+            # What a pipe has is there for one attempt.
+            attempts = []
         sent = 0
         for attempt in attempts:
             try:
@@ -162,11 +169,11 @@ class _Job:
                 continue
             steps: list[Narrow] = []
             match source.kind:
-                case "text" | "bytes" | "jsonl":
+                case kind if kind in _OF_LINES:
                     is_text = _is_strict_text(source)
                     given.append((is_text, source.data))
                     if source.kind == "jsonl":
-                        steps = [Narrow(source, "flat_map", _json)]
+                        steps = [Narrow(source, "flat_map", json_values)]
                     elif source.kind == "text" and not is_text:
                         steps = [Narrow(source, "map", functools.partial(_text, source.options["errors"]))]
                     sides.append(Side(None, [*steps, *narrows], end))
@@ -303,7 +310,8 @@ def in_words_of_python(text: str) -> str:
         name = {"skip_bad_records": 'on_error="skip"', "spill_dirs": "spill_dir=..."}.get(found[1], f"{found[1]}=...")
         return f"gm.configure({name})"
 
-    text = text.replace("the shared output ", "the shared array ")
+    # Names of files may have characters that steer a terminal.
+    text = printable(text).replace("the shared output ", "the shared array ")
     text = re.sub(r"records of the program bytes (\d+)\.\.(\d+)", r"records \1 to \2 of the program", text)
     return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)
 
@@ -371,6 +379,10 @@ def _is_strict_text(source: Source) -> bool:
     return source.kind == "text" and source.options.get("errors", "strict") == "strict"
 
 
+def _is_of_pipes(source: Source) -> bool:
+    return source.kind in _OF_LINES and not all(map(is_regular, source.data))
+
+
 def _counts(stage: Stage) -> Stage | None:
     """The stage that counts, if `stage` only wants the greatest counts of it."""
     source, end = stage.inputs[0], stage.end
@@ -378,15 +390,6 @@ def _counts(stage: Stage) -> Stage | None:
     if end.function is not _value or stage.narrows[0] or not isinstance(source, Stage):
         return None
     return source if isinstance(source.end, Shuffle) and source.end.kind == "count_by_value" else None
-
-
-def _json(line: bytes) -> list[Any]:
-    if not line.strip():
-        return []
-    try:
-        return [json.loads(line)]
-    except ValueError as error:
-        raise InputError(f"this is not JSON: {error}") from error
 
 
 def _text(errors: str, line: bytes) -> str:

@@ -308,7 +308,7 @@ class FromParts:
             case Piece():
                 yield from self._lines(part, report)
             case Share():
-                for table in parquet_tables(part, source.options["columns"]):
+                for table in parquet_tables(part, source.options.get("columns")):
                     yield Chunk(Batch(table), functools.partial(_in, part.path))
             case path:
 
@@ -340,8 +340,8 @@ class FromParts:
                 yield Chunk([line.decode()], functools.partial(_of, place, number))
             except UnicodeDecodeError as error:
                 where = place(number)
-                where = Place(where.file, where.line, (where.byte or 0) + error.start)
-                refused = InputError(f"{where}: this is not UTF-8")
+                at = Place(where.file, where.line, (where.byte or 0) + error.start)
+                refused = InputError(f"{at}: this is not UTF-8")
                 if not report.skip:
                     raise refused from error
                 report.set_aside(line, str(refused), where)

@@ -124,7 +124,7 @@ class Side:
         `seed` is called before each record that has a place, or a content, which is the same for any number of workers.
         """
         if self.source is not None and self.source.kind == "parquet":
-            tables = (parquet_tables(share, self.source.options["columns"]) for share in self._data(given))
+            tables = (parquet_tables(share, self.source.options.get("columns")) for share in self._data(given))
             return itertools.chain.from_iterable(
                 natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables)
             )
@@ -215,7 +215,8 @@ class Functions:
             return self.log.failure(error, kind="type", text=str(error)), False
         if isinstance(error, InputError):
             record = given[0] if count == 1 and isinstance(given, list) else None
-            return self.log.failure(error, kind="input", text=str(error), record=record), True
+            # A file that cannot be read is no bad record: with all of its records, too many would be set aside.
+            return self.log.failure(error, kind="input", text=str(error), record=record), not side.is_opened
         if count == 1:
             for record, place in self._singly(side, given):
                 step, steps = _first_failing(side, record)

@@ -37,14 +37,14 @@ from pyspark.sql import functions as F
 
 from .. import _native, cancel, pickles
 from ..errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
-from ..formats import Share
+from ..compression import is_compressed
+from ..formats import Share, json_values
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, stages, title
 from ..progress import Bar
 from ..reducers import Reducer
 from ..runs import BadRecord, Kept, Run
 from ..settings import Settings
 from . import executors, partials
-from .coordinator import _json
 from .functions import Side, reduced_by
 
 T = TypeVar("T")
@@ -232,7 +232,7 @@ class _Job:
         else:
             rows = self.source(source)
             if source.kind == "jsonl":
-                narrows.insert(0, Narrow(source, "flat_map", _json))
+                narrows.insert(0, Narrow(source, "flat_map", json_values))
         return self.task(rows, narrows, stage, sink)
 
     def task(
@@ -468,7 +468,7 @@ def _pieces(kind: str, size: int, path: str, bytes_: int) -> Iterator[tuple[Any,
     if kind == "parquet":
         count = max(1, bytes_ // size)
         yield from ((Share(path, number, count), bytes_ // count) for number in range(count))
-    elif kind in ("text", "bytes", "jsonl") and not path.endswith(".gz") and os.path.isfile(path):
+    elif kind in ("text", "bytes", "jsonl") and os.path.isfile(path) and not is_compressed(path):
         yield from ((executors.Piece(path, at, min(at + size, bytes_)), min(size, bytes_ - at)) for at in range(0, bytes_, size))
     else:
         yield path, bytes_
