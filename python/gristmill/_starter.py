@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 import cloudpickle
 
-from . import _native, pickles
+from . import _native, keys, pickles
 from .batches import OnArrays, OnTables
 from .errors import GristmillError, PlanError
 from .plan import Shuffle, Source, Stage, stages
@@ -185,7 +185,7 @@ class _Starter:
         """Starts a job in a process of the starter."""
         try:
             around = os.getcwd(), _paths(), getattr(sys, "argv", []), _environment()
-            plan = pickle.dumps((*around, pickles.dumps((stage, settings))))
+            plan = pickle.dumps((*around, pickles.dumps((stage, settings, keys.registered()))))
         except Exception as error:
             raise PlanError(f"the pipeline cannot be sent to its workers: {error}") from error
         read, write = _pipe()
@@ -281,7 +281,8 @@ def _begun(plan: bytes, pipe: int) -> int:
     if environment != dict(os.environ):
         os.environ.clear()
         os.environ.update(environment)
-    stage, settings = pickle.loads(job)
+    stage, settings, registered = pickle.loads(job)
+    keys.adopt(registered)
     _name_classes()
     _import_for_workers(stage)
     if (threads := _threads()) > 1:
