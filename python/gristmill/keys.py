@@ -38,14 +38,14 @@ T = TypeVar("T")
 _RANKS: dict[type, int] = {type(None): 0, bool: 1, int: 1, float: 1, str: 2, bytes: 3, tuple: 4}
 _OTHER = 5
 
-#: Kinds of forms; crates/python/src/keys.rs knows the first three, and those without an order of their parts. The key is a plain value and is
-#: shown as that; it equals a plain value, but is shown as it is; it is a number between two floats.
-PLAIN, EQUAL, NUMBER = range(3)
-#: The others are written in this order.
+#: Kinds of forms that crates/python/src/keys.rs knows, too. The key is a plain value and is shown as that; it equals a plain value, but is shown as
+#: it is; it is a number between two floats; its parts have no order.
+PLAIN, EQUAL, NUMBER, SET, DICT = range(5)
+#: Other kinds, in the order of their keys. Their parts are written one after the other.
 (
-    LIST, DEQUE, DATE, DATETIME, AWARE_DATETIME, TIME, AWARE_TIME, TIMEDELTA, DATETIME64, TIMEDELTA64, NAT, UUID, PATH, WINDOWS_PATH, IP_ADDRESS,
-    IP_NETWORK, IP_INTERFACE, DATACLASS, ATTRS, REGISTERED, ENUM, COMPLEX, RANGE, NAMED, PATTERN, SINGLETON, MISSING, SET, DICT,
-) = range(16, 45)  # fmt: skip
+    LIST, DEQUE, DATE, DATETIME, AWARE_DATETIME, TIME, AWARE_TIME, TIMEDELTA, MONTHS, NAT, UUID, PATH, WINDOWS_PATH, IP_ADDRESS,
+    IP_NETWORK, IP_INTERFACE, DATACLASS, ATTRS, REGISTERED, ENUM, COMPLEX, RANGE, NAMED, PATTERN, SINGLETON, MISSING,
+) = range(16, 42)  # fmt: skip
 
 #: Forms in forms that lie deeper are refused: a list may contain itself.
 _DEPTH = 100
@@ -138,8 +138,8 @@ def canonical(key: Any) -> Form:
     """The form of a key that is not plain. Raises :class:`NoKey` if nobody has said when such keys are equal.
 
     >>> import datetime
-    >>> canonical(datetime.timedelta(seconds=1)), canonical(bytearray(b"a")).value
-    (Form(kind=23, value=(1000000, 0), is_ordered=True), b'a')
+    >>> canonical(datetime.timedelta(seconds=1)).value, canonical(bytearray(b"a")).value
+    ((1000000, 0), b'a')
     """
     kind = type(key)
     rule = _rules.get(kind)
@@ -194,9 +194,9 @@ def _of_numpy(kind: type) -> Rule | None:
         return None
     assert numpy is not None
     if kind is numpy.datetime64:
-        return lambda key: Form(NAT if numpy.isnat(key) else DATETIME64, () if numpy.isnat(key) else _instant64(numpy, key))
+        return lambda key: Form(NAT, ()) if numpy.isnat(key) else _instant64(numpy, key)
     if kind is numpy.timedelta64:
-        return lambda key: Form(NAT if numpy.isnat(key) else TIMEDELTA64, () if numpy.isnat(key) else _span64(numpy, key))
+        return lambda key: Form(NAT, ()) if numpy.isnat(key) else _span64(numpy, key)
     if kind is numpy.longdouble:
         return _float
     if issubclass(kind, numpy.complexfloating):
@@ -313,7 +313,7 @@ def _rational(above: int, below: int) -> Form:
     try:
         near = above / below
     except OverflowError:
-        near = math.copysign(sys.float_info.max, above)
+        near = sys.float_info.max if above > 0 else -sys.float_info.max
     a, b = near.as_integer_ratio()
     if (a, b) == (above, below):
         return Form(EQUAL, near)
@@ -341,7 +341,7 @@ def _span_us(span: datetime.timedelta) -> int:
 
 
 def _datetime(key: datetime.datetime) -> Form:
-    """A point in time. As in Python's own hashes, the earlier one counts of two that a clock shows alike when it is put back."""
+    """A point in time: microseconds since the year 1 and attoseconds, which pandas and NumPy have. As in Python's own hashes, the earlier one counts of two that a clock shows alike when it is put back."""
     return _at(key, (key.replace(fold=0) if key.fold else key).utcoffset())
 
 
@@ -351,8 +351,8 @@ def _timestamp(key: Any) -> Form:
 
 def _at(key: Any, offset: datetime.timedelta | None) -> Form:
     clock_us = key.toordinal() * _DAY_US + _day_us(key)
-    ns = getattr(key, "nanosecond", 0)
-    return Form(DATETIME, (clock_us, ns)) if offset is None else Form(AWARE_DATETIME, (clock_us - _span_us(offset), ns))
+    rest = getattr(key, "nanosecond", 0) * 10**9
+    return Form(DATETIME, (clock_us, rest)) if offset is None else Form(AWARE_DATETIME, (clock_us - _span_us(offset), rest))
 
 
 def _time(key: datetime.time) -> Form:
@@ -361,7 +361,7 @@ def _time(key: datetime.time) -> Form:
 
 
 def _timedelta(key: Any) -> Form:
-    return Form(TIMEDELTA, (_span_us(key), getattr(key, "nanoseconds", 0)))
+    return Form(TIMEDELTA, (_span_us(key), getattr(key, "nanoseconds", 0) * 10**9))
 
 
 #: Attoseconds of the units of NumPy.
@@ -370,20 +370,25 @@ _UNITS = {name: seconds * 10**18 for name, seconds in _UNITS.items()}
 _UNITS |= {"ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
 
 
-def _instant64(numpy: Any, key: Any) -> tuple[int, ...]:
+#: 1970 in microseconds since the year 1.
+_EPOCH_US = datetime.date(1970, 1, 1).toordinal() * _DAY_US
+
+
+def _instant64(numpy: Any, key: Any) -> Form:
     unit, count = numpy.datetime_data(key.dtype)
     if unit in ("Y", "M"):
         key, unit, count = key.astype("datetime64[D]"), "D", 1
-    return (int(key.astype(numpy.int64)) * count * _UNITS.get(unit, 1),)
+    since_us, rest = divmod(int(key.astype(numpy.int64)) * count * _UNITS[unit], 10**12)
+    return Form(DATETIME, (_EPOCH_US + since_us, rest))
 
 
-def _span64(numpy: Any, key: Any) -> tuple[int, ...]:
-    """Months are no number of days, so they are apart."""
+def _span64(numpy: Any, key: Any) -> Form:
+    """A span of time. Months are no number of days, so they are apart, as is a number without a unit."""
     unit, count = numpy.datetime_data(key.dtype)
     number = int(key.astype(numpy.int64)) * count
-    if unit in ("Y", "M"):
-        return 1, number * (12 if unit == "Y" else 1)
-    return (0, number * _UNITS[unit]) if unit in _UNITS else (2, number)
+    if unit in _UNITS:
+        return Form(TIMEDELTA, divmod(number * _UNITS[unit], 10**12))
+    return Form(MONTHS, (unit == "generic", number * (12 if unit == "Y" else 1)))
 
 
 def _range(key: range) -> Form:

@@ -52,8 +52,8 @@ const LONG: u8 = 0xff;
 const PLAIN: u8 = 0;
 const EQUAL: u8 = 1;
 const BETWEEN: u8 = 2;
-const SET: u8 = 43;
-const DICT: u8 = 44;
+const SET: u8 = 3;
+const DICT: u8 = 4;
 /// The bits of a float's mantissa.
 const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS;
 /// Ints of more bits are beyond all floats.
