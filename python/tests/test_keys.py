@@ -144,7 +144,7 @@ def equal(a: Any, b: Any) -> bool:
         return False  # NumPy makes an array of the list.
     try:
         is_equal = bool(a == b)
-    except ValueError:  # pandas does not compare days with months.
+    except (TypeError, ValueError):  # NumPy and pandas do not compare days with months.
         return False
     return is_equal and (hashed(a) == hashed(b) or None in (hashed(a), hashed(b)))
 

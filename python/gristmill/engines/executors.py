@@ -40,7 +40,9 @@ _CHUNK = 1024
 _BLOCK_BYTES = 1 << 20
 #: Keys of these types are equal in a `dict` only if they are one key, and nobody can choose very many that have one hash. Numbers are not among
 #: them: the hashes of the multiples of 2**61 - 1 are 0, and a dictionary of them takes time with the square of their number.
-_PLAIN = frozenset((str, bytes, bool, type(None)))
+_PLAIN = frozenset((str, bool, type(None)))
+#: The types of a key that is an int.
+_INT = _native.encode_key(0)[1]
 #: What user code may raise; the rest is of the worker.
 _RAISED = (Exception, SystemExit)
 
@@ -615,12 +617,17 @@ def pair(record: Any) -> Any:
 
 def coded(slot: Any) -> tuple[bytes, int, bytes]:
     """The columns of a key, as :func:`slot_of` has it."""
+    if type(slot) is bytes:
+        return slot, _INT, b""
     return slot if type(slot) is tuple else _native.encode_key(slot)
 
 
 def slot_of(key: Any) -> Any:
-    """A key of a `dict` that is different for keys that differ. The same key may have several."""
-    return key if type(key) in _PLAIN else _native.encode_key(key)
+    """A key of a `dict` that is different for keys that differ. The same key may have several. Bytes are those of an int."""
+    kind = type(key)
+    if kind in _PLAIN:
+        return key
+    return _native.encode_key(key)[0] if kind is int else _native.encode_key(key)
 
 
 def are_plain(some: Iterable[Any]) -> bool:

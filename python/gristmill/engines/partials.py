@@ -262,7 +262,7 @@ def extremes(rows: Iterator[tuple[Any, ...]]) -> list[Any]:
 
 
 def _key(slot: Any) -> Any:
-    return _native.decode_key(*slot) if type(slot) is tuple else slot
+    return _native.decode_key(*coded(slot))
 
 
 def _batched(items: Any) -> Iterator[list[Any]]:
