@@ -18,6 +18,7 @@ from .errors import (
     ResourceError,
     WorkerDied,
 )
+from .keys import register_key
 from .loops import iterate
 from .reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .replays import replay
@@ -79,6 +80,7 @@ __all__ = [
     "read_jsonl",
     "read_parquet",
     "read_text",
+    "register_key",
     "replay",
     "shared_array",
     "sort_files",

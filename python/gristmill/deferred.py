@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from . import modules, pickles
+from . import keys, modules, pickles
 from .batches import OnArrays, OnTables, Pluck
 from .plan import Stage, stages
 from .reducers import Reducer
@@ -75,7 +75,7 @@ class Parcel:
             self.shell = file.getvalue()
         with io.BytesIO() as file:
             recorder = Recorder(file)
-            recorder.dump(objects)
+            recorder.dump((objects, keys.registered()))
             self.objects, self.roots = file.getvalue(), recorder.roots
 
 
@@ -108,10 +108,18 @@ def _apart(stage: Stage) -> Iterator[Any]:
 
 def opened(shell: bytes, objects: bytes) -> tuple[Stage, Settings]:
     """The plan with its functions and objects."""
-    found: list[Any] = pickle.loads(objects)
-    name_classes()
+    found = _loaded(objects)
     plan: tuple[Stage, Settings] = _Opened(shell, lambda number, name, size: found[number]).load()
     return plan
+
+
+def _loaded(objects: bytes) -> list[Any]:
+    """The functions and objects of a plan. This process takes keys for equal as the program does."""
+    found: list[Any]
+    found, registered = pickle.loads(objects)
+    keys.adopt(registered)
+    name_classes()
+    return found
 
 
 def opened_later(shell: bytes, objects: bytes, changes: bytes) -> tuple[Stage, Settings]:
@@ -127,8 +135,7 @@ def _loader(objects: bytes, changes: bytes) -> Callable[[], list[Any]]:
     def load() -> list[Any]:
         if not loaded:
             modules.apply(changes)
-            loaded.append(pickle.loads(objects))
-            name_classes()
+            loaded.append(_loaded(objects))
         found: list[Any] = loaded[0]
         return found
 

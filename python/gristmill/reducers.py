@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .keys import ValueKey
+from .keys import ValueKey, whole
 
 ReducerName = Literal["sum", "min", "max", "mean", "count", "list", "first", "top"]
 
@@ -33,7 +33,7 @@ class Reducer:
     def of(self, values: Iterable[Any]) -> Any:
         """Reduces some values here, in plain Python. There must be at least one.
 
-        `min`, `max` and `top` compare values as keys are ordered: NaN is greater than all other numbers.
+        `min`, `max` and `top` compare values by `<`, which raises `TypeError` for a number and a text; NaN is greater than all other numbers.
 
         >>> mean.of([1, 2]), count.of("abc"), max.of([float("nan"), 1.0])
         (1.5, 3, nan)
@@ -41,13 +41,13 @@ class Reducer:
         found = builtins.list(values)
         match self.name:
             case "sum":
-                return builtins.sum(found)
+                return builtins.sum(map(whole, found))
             case "min":
                 return builtins.min(found, key=ValueKey)
             case "max":
                 return builtins.max(found, key=ValueKey)
             case "mean":
-                return builtins.sum(found) / len(found)
+                return builtins.sum(map(whole, found)) / len(found)
             case "count":
                 return len(found)
             case "list":
@@ -66,12 +66,12 @@ class Reducer:
 #: >>> gm.from_iterable([("a", 1), ("a", 2)]).reduce_by_key(gm.sum).collect()
 #: [('a', 3)]
 sum = Reducer("sum")
-#: The least value, in the order of keys.
+#: The least value. Values compare by `<` as in Python, whatever their type.
 #:
 #: >>> gm.from_iterable([("a", 3), ("a", 2)]).reduce_by_key(gm.min).collect()
 #: [('a', 2)]
 min = Reducer("min")
-#: The greatest value, in the order of keys; NaN is the greatest number.
+#: The greatest value. Values compare by `<` as in Python, whatever their type; NaN is the greatest number.
 #:
 #: >>> gm.from_iterable([("a", 3), ("a", 2)]).reduce_by_key(gm.max).collect()
 #: [('a', 3)]

@@ -1,15 +1,15 @@
 """Each function gives what a few lines of plain Python give, for records, keys and values of every type mixed.
 
-The oracle knows nothing of the package: keys are compared two by two, and ordered by :func:`compare`.
+The oracle knows nothing of the package: keys are compared two by two with `==`, and ordered by :func:`compare`. More types are in test_keys.py.
 """
 
 import datetime
 import functools
 import math
 import operator
-import pickle
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -38,9 +38,11 @@ FAMILIES: list[list[Any]] = [
 
 simple = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)) | st.binary()
 ordered = st.sampled_from(ODD) | st.recursive(simple, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=4)
-#: Objects that have no order here; they are equal if their pickles are.
-unordered = st.sampled_from([[1], [1.0], [[]], {"a": 1}, datetime.date(2026, 11, 24), Decimal(1), frozenset({1})])
-keys = ordered | unordered
+#: Keys of other types; how they are ordered is not checked here.
+others = st.sampled_from([[1], [1.0], [[]], {"a": 1}, datetime.date(2026, 11, 24), Decimal(1), Fraction(1, 2), frozenset({1}), (1, [Decimal("1.0")])])
+keys = ordered | others
+#: Values that Python can compare with each other.
+COMPARABLE: list[list[Any]] = [NUMBERS, TEXTS, [b"", b"\0", b"a"], [(), (NAN,), (1.0, "a"), (-NAN, "b"), (1, "b"), (2**63,)]]
 quarters = st.sampled_from([*range(-4, 5), 10**40, -(2**63), 2**63 - 1]) | st.integers(-40, 40).map(lambda n: n / 4)
 
 
@@ -62,6 +64,7 @@ def tries(count: int) -> settings:
 
 
 def is_ordered(key: Any) -> bool:
+    """Whether :func:`compare` knows the order of a key."""
     return all(map(is_ordered, key)) if type(key) is tuple else type(key) in (type(None), bool, int, float, str, bytes)
 
 
@@ -69,9 +72,7 @@ def equal(a: Any, b: Any) -> bool:
     """Whether two keys are one group."""
     if type(a) is tuple and type(b) is tuple:
         return len(a) == len(b) and all(map(equal, a, b))
-    if is_ordered(a) and is_ordered(b):
-        return bool(a == b or (a != a and b != b))
-    return type(a) is type(b) and pickle.dumps(a, 5) == pickle.dumps(b, 5)
+    return bool(a == b or (a != a and b != b))
 
 
 def compare(a: Any, b: Any) -> int:
@@ -200,7 +201,7 @@ ANY: list[tuple[Any, Callable[[list[Any], Any], bool]]] = [
 
 
 @tries(70)
-@given(many(keys, ordered), st.sampled_from(ANY))
+@given(st.sampled_from(COMPARABLE).flatmap(lambda values: many(keys, st.sampled_from(values))), st.sampled_from(ANY))
 def test_values_of_every_type_are_reduced(pairs: list[tuple[Any, Any]], way: tuple[Any, Callable[[list[Any], Any], bool]]) -> None:
     reducer, right = way
     check_groups(gm.from_iterable(pairs).reduce_by_key(reducer).collect(), pairs, right)
@@ -267,7 +268,7 @@ def test_a_dictionary_has_the_last_value_of_each_key(pairs: list[tuple[Any, Any]
     assert exact(gm.from_iterable(pairs).to_dict()) == exact(dict(pairs))
 
 
-@pytest.mark.parametrize("odd", [[1], {"a": 1}, (1, [2]), datetime.date(2026, 11, 24)], ids=repr)
+@pytest.mark.parametrize("odd", [{1}, {"a": 1}, (1, {2})], ids=repr)
 def test_what_has_no_order_is_not_sorted(odd: Any) -> None:
     with pytest.raises(TypeError, match=f"keys of the type {type(odd[1] if type(odd) is tuple else odd).__name__} have no order"):
         gm.from_iterable([odd, odd]).sort_by(lambda record: record).collect()

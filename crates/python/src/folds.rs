@@ -14,7 +14,7 @@ use crate::batches::{Batch, Item, Part, Row};
 use crate::exceptions::{NoOrder, NotAPair};
 use crate::groups::{self, Grouped, Partitions};
 use crate::keys::{self, Types};
-use crate::values::{self, Kind};
+use crate::values::{self, Kind, Shown};
 
 /// How a stage ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,8 +72,8 @@ pub enum How {
 pub enum Stop {
     /// A Python function failed, or made what cannot travel.
     Raised(PyErr),
-    /// A value does not fit the form.
-    Unfit,
+    /// The code of an error: a value, or a key, does not fit the form.
+    Unfit(i32),
 }
 
 impl From<PyErr> for Stop {
@@ -82,10 +82,12 @@ impl From<PyErr> for Stop {
     }
 }
 
-/// The code of the error for [`Stop::Unfit`].
+/// The code of the error for a value that does not fit the form.
 pub const UNFIT: i32 = 2;
+/// The code of the error for a key that needs a header.
+pub const UNFIT_KEY: i32 = 4;
 
-/// Returns the error for [`Stop::Unfit`].
+/// Returns the error for a value that does not fit the form.
 pub fn unfit() -> ProgramError {
     ProgramError::new("the values need another form").code(UNFIT)
 }
@@ -260,81 +262,49 @@ fn key(key: &impl Output, buffers: &mut Buffers) -> Result<Types, Stop> {
     Ok(types)
 }
 
-/// Writes a key whose numbers are all ints.
-fn int_key(of: &impl Output, buffers: &mut Buffers) -> Result<(), Stop> {
-    if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit) }
+/// Writes a key without a header: one whose numbers are all ints.
+fn bare_key(of: &impl Output, buffers: &mut Buffers) -> Result<(), Stop> {
+    if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit(UNFIT_KEY)) }
 }
 
-/// Writes the key of a pair whose value is a number; returns them, with the number of numbers.
-fn number_pair<'b, O: Output, N>(
-    output: &O,
-    number: impl Fn(&O) -> Option<N>,
-    buffers: &'b mut Buffers,
-) -> Result<(&'b [u8], (N, u64)), Stop> {
-    let number = output.with_pair(|key, value| {
-        let number = number(value).ok_or(Stop::Unfit)?;
-        int_key(key, buffers)?;
-        Ok(number)
-    })?;
-    Ok((&buffers.key, (number, 1)))
+/// Writes a key, and its header behind what is in the buffer of the value.
+fn key_and_header(of: &impl Output, buffers: &mut Buffers) -> Result<(), Stop> {
+    let types = key(of, buffers)?;
+    Ok(values::encode_header(types, |to| of.encode(to), &mut buffers.value)?)
 }
 
-/// Counts of keys without floats and bools.
-impl Fold for u64 {
-    const COMBINES: bool = true;
+/// Numbers that combine natively: the values of a form.
+pub trait Number: Datum<Owned = Self> + for<'a> Datum<Ref<'a> = Self> + Copy {
+    /// Calls `with` with the key and the number of an output.
+    fn with_key<O: Output, T>(output: &O, with: impl FnOnce(&O, Self) -> Result<T, Stop>) -> Result<T, Stop>;
+
+    fn combine(end: End, a: Self, b: Self) -> Self;
+
+    /// Appends the value of the pair that a number of the result stands for.
+    fn append(self, end: End, to: &mut Vec<u8>);
+}
+
+/// Counts.
+impl Number for u64 {
+    fn with_key<O: Output, T>(output: &O, with: impl FnOnce(&O, u64) -> Result<T, Stop>) -> Result<T, Stop> {
+        with(output, 1)
+    }
 
     #[inline(always)]
     fn combine(_: End, a: u64, b: u64) -> u64 {
         a + b
     }
 
-    fn pair<'b>(_: End, _: u32, output: &impl Output, buffers: &'b mut Buffers) -> Result<(&'b [u8], u64), Stop> {
-        int_key(output, buffers)?;
-        Ok((&buffers.key, 1))
-    }
-
-    fn append(end: End, key: &[u8], count: u64, to: &mut Vec<u8>) {
-        values::begin_pair(to);
-        match end {
-            End::Words => values::encode_text(key, to),
-            _ => values::encode_key(key, Types::default(), to),
-        }
-        values::encode_i64(count as i64, to);
+    fn append(self, _: End, to: &mut Vec<u8>) {
+        values::encode_i64(self as i64, to);
     }
 }
 
-/// Counts of any keys, with the types of their numbers.
-impl Fold for (u64, u32) {
-    const COMBINES: bool = true;
-
-    #[inline(always)]
-    fn combine(_: End, a: (u64, u32), b: (u64, u32)) -> (u64, u32) {
-        (a.0 + b.0, a.1 | b.1)
+/// The sum, least or greatest of ints, and their number.
+impl Number for (i64, u64) {
+    fn with_key<O: Output, T>(output: &O, with: impl FnOnce(&O, Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        output.with_pair(|key, value| with(key, (value.int().ok_or(Stop::Unfit(UNFIT))?, 1)))
     }
-
-    fn pair<'b>(
-        _: End,
-        _: u32,
-        output: &impl Output,
-        buffers: &'b mut Buffers,
-    ) -> Result<(&'b [u8], (u64, u32)), Stop> {
-        let types = key(output, buffers)?;
-        Ok((&buffers.key, (1, types.0)))
-    }
-
-    fn append(end: End, key: &[u8], (count, types): (u64, u32), to: &mut Vec<u8>) {
-        if end == End::Distinct {
-            return values::encode_key(key, Types(types), to);
-        }
-        values::begin_pair(to);
-        values::encode_key(key, Types(types), to);
-        values::encode_i64(count as i64, to);
-    }
-}
-
-/// The sum, least or greatest of ints, and their number. The keys have no floats and bools.
-impl Fold for (i64, u64) {
-    const COMBINES: bool = true;
 
     #[inline(always)]
     fn combine(end: End, a: (i64, u64), b: (i64, u64)) -> (i64, u64) {
@@ -346,29 +316,19 @@ impl Fold for (i64, u64) {
         (value, a.1 + b.1)
     }
 
-    fn pair<'b>(
-        _: End,
-        _: u32,
-        output: &impl Output,
-        buffers: &'b mut Buffers,
-    ) -> Result<(&'b [u8], (i64, u64)), Stop> {
-        number_pair(output, Output::int, buffers)
-    }
-
-    fn append(end: End, key: &[u8], (value, count): (i64, u64), to: &mut Vec<u8>) {
-        values::begin_pair(to);
-        values::encode_key(key, Types::default(), to);
-        if end == End::Mean {
-            values::encode_mean(value, count, to);
-        } else {
-            values::encode_i64(value, to);
+    fn append(self, end: End, to: &mut Vec<u8>) {
+        match end {
+            End::Mean => values::encode_mean(self.0, self.1, to),
+            _ => values::encode_i64(self.0, to),
         }
     }
 }
 
 /// The same of floats.
-impl Fold for (f64, u64) {
-    const COMBINES: bool = true;
+impl Number for (f64, u64) {
+    fn with_key<O: Output, T>(output: &O, with: impl FnOnce(&O, Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        output.with_pair(|key, value| with(key, (value.float().ok_or(Stop::Unfit(UNFIT))?, 1)))
+    }
 
     #[inline(always)]
     fn combine(end: End, a: (f64, u64), b: (f64, u64)) -> (f64, u64) {
@@ -383,19 +343,66 @@ impl Fold for (f64, u64) {
         (value, a.1 + b.1)
     }
 
+    fn append(self, end: End, to: &mut Vec<u8>) {
+        values::encode_f64(if end == End::Mean { self.0 / self.1 as f64 } else { self.0 }, to);
+    }
+}
+
+/// Numbers of keys that need no header: plain ones without floats and bools.
+impl<N: Number> Fold for N {
+    const COMBINES: bool = true;
+
+    #[inline(always)]
+    fn combine(end: End, a: N, b: N) -> N {
+        N::combine(end, a, b)
+    }
+
+    fn pair<'b>(_: End, _: u32, output: &impl Output, buffers: &'b mut Buffers) -> Result<(&'b [u8], N), Stop> {
+        let number = N::with_key(output, |key, number| bare_key(key, buffers).map(|()| number))?;
+        Ok((&buffers.key, number))
+    }
+
+    fn append(end: End, key: &[u8], number: N, to: &mut Vec<u8>) {
+        if end == End::Distinct {
+            return values::encode_key(key, Types::default(), to);
+        }
+        values::begin_pair(to);
+        match end {
+            End::Words => values::encode_text(key, to),
+            _ => values::encode_key(key, Types::default(), to),
+        }
+        number.append(end, to);
+    }
+}
+
+/// Numbers of any keys, with the headers of these.
+impl<N: Number> Fold for (N, Bytes) {
+    const COMBINES: bool = true;
+
+    fn combine(end: End, a: (N, Vec<u8>), b: (N, Vec<u8>)) -> (N, Vec<u8>) {
+        (N::combine(end, a.0, b.0), values::merged(a.1, b.1))
+    }
+
     fn pair<'b>(
         _: End,
         _: u32,
         output: &impl Output,
         buffers: &'b mut Buffers,
-    ) -> Result<(&'b [u8], (f64, u64)), Stop> {
-        number_pair(output, Output::float, buffers)
+    ) -> Result<(&'b [u8], (N, &'b [u8])), Stop> {
+        buffers.value.clear();
+        let number = N::with_key(output, |key, number| key_and_header(key, buffers).map(|()| number))?;
+        Ok((&buffers.key, (number, &buffers.value)))
     }
 
-    fn append(end: End, key: &[u8], (value, count): (f64, u64), to: &mut Vec<u8>) {
+    fn append(end: End, key: &[u8], (number, mut header): (N, &[u8]), to: &mut Vec<u8>) {
+        let mut shown = Shown::default();
+        shown.see(&mut header);
+        if end == End::Distinct {
+            return shown.append(key, to);
+        }
         values::begin_pair(to);
-        values::encode_key(key, Types::default(), to);
-        values::encode_f64(if end == End::Mean { value / count as f64 } else { value }, to);
+        shown.append(key, to);
+        number.append(end, to);
     }
 }
 
@@ -414,12 +421,11 @@ impl Fold for Bytes {
         buffers: &'b mut Buffers,
     ) -> Result<(&'b [u8], &'b [u8]), Stop> {
         output.with_pair(|of, value| {
-            let types = key(of, buffers)?;
             buffers.value.clear();
             if let End::Join(_) = end {
                 buffers.value.push(tag as u8);
             }
-            buffers.value.extend_from_slice(&types.0.to_le_bytes());
+            key_and_header(of, buffers)?;
             Ok(value.encode(&mut buffers.value)?)
         })?;
         Ok((&buffers.key, &buffers.value))
@@ -459,7 +465,7 @@ impl Fold for Bytes {
                 let mut place = groups::BlockPlace { source: origin.source, offset: origin.offset, batch: 0 };
                 for output in outputs.try_iter()? {
                     let output = output?;
-                    let Ok(batch) = output.cast_exact::<Batch>() else { return Err(Stop::Unfit) };
+                    let Ok(batch) = output.cast_exact::<Batch>() else { return Err(Stop::Unfit(UNFIT)) };
                     let (rows, records) = batch.get().records(batch.py())?;
                     if rows == 0 {
                         continue;
@@ -468,7 +474,7 @@ impl Fold for Bytes {
                     let (Some((Kind::Ints, keys)), Some((kind, numbers))) =
                         (values::numbers(key.part), values::numbers(value.part))
                     else {
-                        return Err(Stop::Unfit);
+                        return Err(Stop::Unfit(UNFIT));
                     };
                     groups::deal(partitions, place, kind, (keys, numbers), |key, block| out.emit(key, block));
                     place.batch += 1;

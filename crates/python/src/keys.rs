@@ -2,36 +2,41 @@
 //!
 //! ```text
 //!  None     10
-//!  number   20, the float towards zero from it, 8, and what is left: 80 nothing, 81 more, 7f less (ints of many bits)
+//!  number   20, the float towards zero from it, 8, and what is left: 80 nothing, or 81 more, 7f less, and the distance
+//!  distance a whole number (its length and its bytes), and 80, or 81 and 1 / the rest, as a distance whose bytes are inverted
 //!  str      30, UTF-8 (lone surrogates are encoded like other characters)
 //!  bytes    40, the bytes
 //!  tuple    50, its items, 00
-//!  other    60, the pickle
+//!  other    60, the kind of its canonical form, the parts of the form, 00
 //! ```
 //!
 //! Text and bytes in a tuple end with `00 00`, and a zero in them is written as `00 ff`; a key of its own needs neither.
 //!
 //! As in a dict, `1`, `1.0` and `True` are one key. Which of them a result shows is known from [`Types`], which travel with
-//! the values: `1` if there was an int among them. Unlike in a dict, NaN is equal to NaN. Keys of other types are the
-//! same if their pickles are. `python/gristmill/keys.py` says the same in Python.
+//! the values: `1` if there was an int among them. Unlike in a dict, NaN is equal to NaN. The canonical form of a key
+//! of another type is made by `python/gristmill/keys.py`, which says what makes keys equal. Such a key is *odd*: it
+//! cannot be read back from its bytes, so it travels beside them; see [`crate::values::encode_header`].
+//!
+//! A distance needs no end: its terms are prefixes of no other terms, and for those inverted bytes turn the order round,
+//! as 1 / x does. A negative number's distance is inverted as a whole. Only ints have distances without a rest.
 
 use std::borrow::Cow;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::batches::{Item, Row};
 use crate::exceptions::NoOrder;
-use crate::pickles::{pickle, unpickle};
 
 const NONE: u8 = 0x10;
 const NUMBER: u8 = 0x20;
 const TEXT: u8 = 0x30;
 const BYTES: u8 = 0x40;
 const TUPLE: u8 = 0x50;
-const PICKLE: u8 = 0x60;
+const OTHER: u8 = 0x60;
 /// Ends a tuple; below every tag.
 const END: u8 = 0x00;
 
@@ -39,6 +44,16 @@ const END: u8 = 0x00;
 const NOTHING: u8 = 0x80;
 const MORE: u8 = 0x81;
 const LESS: u8 = 0x7f;
+/// The distance up to which the length of a term is one byte; this byte stands for longer ones.
+const LONG: u8 = 0xff;
+
+/// Kinds of canonical forms, see `python/gristmill/keys.py`: a plain value that the key is shown as, or that it equals;
+/// a number between two floats; and those whose parts have no order.
+const PLAIN: u8 = 0;
+const EQUAL: u8 = 1;
+const BETWEEN: u8 = 2;
+const SET: u8 = 3;
+const DICT: u8 = 4;
 /// The bits of a float's mantissa.
 const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS;
 /// Ints of more bits are beyond all floats.
@@ -50,7 +65,7 @@ const PLACES: usize = 10;
 /// The depth of tuples in tuples.
 const DEPTH: usize = 100;
 
-/// The types of the numbers in a key: three bits for each.
+/// The types of the numbers in a key: three bits for each. Those of an odd key are [`Types::ODD`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Types(pub u32);
 
@@ -59,6 +74,14 @@ const FLOAT: u8 = 2;
 const BOOL: u8 = 4;
 
 impl Types {
+    /// The key is not plain, so its bytes do not tell what to show.
+    pub const ODD: Types = Types(1 << 30);
+
+    /// Returns whether the key is odd.
+    pub fn is_odd(self) -> bool {
+        self.0 & Types::ODD.0 != 0
+    }
+
     fn see(&mut self, number: usize, kind: u8) {
         self.0 |= u32::from(kind) << (3 * number.min(PLACES - 1));
     }
@@ -76,12 +99,17 @@ impl Types {
 
 /// Appends the bytes of `key`, and adds the types of its numbers to `types`.
 pub fn encode(key: &Bound<'_, PyAny>, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
-    Encoder { types, to, only_ordered: false, numbers: 0 }.item(key, Place::Whole, 0)
+    let mut encoder = Encoder { types, to, only_ordered: false, numbers: 0, is_odd: false };
+    encoder.item(key, Place::Whole, 0)?;
+    if encoder.is_odd {
+        *types = Types::ODD;
+    }
+    Ok(())
 }
 
 /// Appends the bytes of a key that is in columns, as [`encode`] does.
 pub fn encode_row(key: Row<'_, '_>, types: &mut Types, to: &mut Vec<u8>) {
-    Encoder { types, to, only_ordered: false, numbers: 0 }.row(key, Place::Whole);
+    Encoder { types, to, only_ordered: false, numbers: 0, is_odd: false }.row(key, Place::Whole);
 }
 
 /// Appends the bytes of a key that is a whole number, as [`encode`] does.
@@ -98,7 +126,7 @@ pub fn encode_i64(key: i64, types: &mut Types, to: &mut Vec<u8>) {
 pub fn encode_sorted(key: &Bound<'_, PyAny>, descending: bool, to: &mut Vec<u8>) -> PyResult<()> {
     let start = to.len();
     let mut types = Types::default();
-    Encoder { types: &mut types, to, only_ordered: true, numbers: 0 }.item(key, Place::Item, 0)?;
+    Encoder { types: &mut types, to, only_ordered: true, numbers: 0, is_odd: false }.item(key, Place::Item, 0)?;
     if descending {
         to[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
@@ -119,6 +147,8 @@ struct Encoder<'e> {
     only_ordered: bool,
     /// How many numbers the key has so far.
     numbers: usize,
+    /// Whether the key cannot be shown as what its bytes say.
+    is_odd: bool,
 }
 
 impl Encoder<'_> {
@@ -152,22 +182,62 @@ impl Encoder<'_> {
             self.to.push(BYTES);
             put(bytes.as_bytes(), place, self.to);
         } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
-            if depth == DEPTH {
-                return Err(PyValueError::new_err("a key has tuples in tuples, more than 100 deep"));
-            }
+            check_depth(depth)?;
             self.to.push(TUPLE);
             for item in tuple.iter() {
                 self.item(&item, Place::Item, depth + 1)?;
             }
             self.to.push(END);
-        } else if self.only_ordered {
-            let kind = key.get_type().name()?;
-            let why = format!("keys of the type {kind} have no order; sort by numbers, text, bytes or tuples of these");
-            return Err(NoOrder::new_err(why));
         } else {
-            self.to.push(PICKLE);
-            put(pickle(key)?.as_bytes(), place, self.to);
+            self.other(key, place, depth)?;
         }
+        Ok(())
+    }
+
+    /// Appends a key that is not plain, by its canonical form.
+    #[cold]
+    fn other(&mut self, key: &Bound<'_, PyAny>, place: Place, depth: usize) -> PyResult<()> {
+        check_depth(depth)?;
+        let (kind, value, is_ordered): (u8, Bound<'_, PyAny>, bool) = match canonical(key) {
+            Ok(form) => form.extract()?,
+            Err(error) if self.only_ordered => return Err(as_order(key.py(), error)),
+            Err(error) => return Err(error),
+        };
+        if self.only_ordered && !is_ordered {
+            let why = keys_py(key.py(), intern!(key.py(), "no_order"))?.call1((key.get_type(),))?;
+            return Err(NoOrder::new_err(why.unbind()));
+        }
+        self.is_odd |= kind != PLAIN;
+        match kind {
+            PLAIN | EQUAL => self.item(&value, place, depth + 1),
+            BETWEEN => {
+                let (is_negative, towards_zero, terms): (bool, f64, Vec<Bound<'_, PyBytes>>) = value.extract()?;
+                encode_between(is_negative, towards_zero, &terms, self.to);
+                Ok(())
+            }
+            kind => {
+                self.to.extend_from_slice(&[OTHER, kind]);
+                let parts = value.cast::<PyTuple>()?;
+                match kind {
+                    SET | DICT => self.unordered(parts, depth)?,
+                    _ => parts.iter().try_for_each(|part| self.item(&part, Place::Item, depth + 1))?,
+                }
+                self.to.push(END);
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends parts in the order of their bytes.
+    fn unordered(&mut self, parts: &Bound<'_, PyTuple>, depth: usize) -> PyResult<()> {
+        let start = self.to.len();
+        let mut encoded = Vec::new();
+        for part in parts.iter() {
+            self.item(&part, Place::Item, depth + 1)?;
+            encoded.push(self.to.split_off(start));
+        }
+        encoded.sort_unstable();
+        encoded.iter().for_each(|part| self.to.extend_from_slice(part));
         Ok(())
     }
 
@@ -201,6 +271,32 @@ impl Encoder<'_> {
             }
         }
     }
+}
+
+fn check_depth(depth: usize) -> PyResult<()> {
+    match depth < DEPTH {
+        true => Ok(()),
+        false => Err(PyValueError::new_err("a key has keys in keys, more than 100 deep")),
+    }
+}
+
+/// Returns the canonical form of a key.
+fn canonical<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = key.py();
+    let function = FUNCTION.get_or_try_init(py, || keys_py(py, intern!(py, "canonical")).map(Bound::unbind))?;
+    function.bind(py).call1((key,))
+}
+
+/// Returns what `python/gristmill/keys.py` calls so.
+fn keys_py<'py>(py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    py.import(intern!(py, "gristmill.keys"))?.getattr(name)
+}
+
+/// Returns the error of a key that has no canonical form, where records are sorted.
+fn as_order(py: Python<'_>, error: PyErr) -> PyErr {
+    let why = error.value(py).getattr(intern!(py, "as_order"));
+    why.map_or(error, |why| NoOrder::new_err(why.unbind()))
 }
 
 /// Appends text or bytes.
@@ -268,12 +364,38 @@ fn encode_sum(is_negative: bool, towards_zero: f64, left: &[u8], to: &mut Vec<u8
         return to.push(NOTHING);
     }
     to.push(if is_negative { LESS } else { MORE });
-    let start = to.len();
-    to.extend_from_slice(&(left.len() as u32).to_be_bytes());
-    to.extend_from_slice(left);
-    if is_negative {
-        to[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    put_term(left, true, flip(is_negative), to);
+}
+
+/// Appends a number between two floats: the one towards zero, and the distance from it as a continued fraction.
+fn encode_between(is_negative: bool, towards_zero: f64, terms: &[Bound<'_, PyBytes>], to: &mut Vec<u8>) {
+    to.push(NUMBER);
+    to.extend_from_slice(&sortable(towards_zero).to_be_bytes());
+    to.push(if is_negative { LESS } else { MORE });
+    let mut flip = flip(is_negative);
+    for (number, term) in terms.iter().enumerate() {
+        put_term(term.as_bytes(), number + 1 == terms.len(), flip, to);
+        flip = !flip;
     }
+}
+
+/// Returns what the bytes of a distance are changed by.
+fn flip(is_negative: bool) -> u8 {
+    if is_negative { 0xff } else { 0 }
+}
+
+/// Appends a whole number without zeros in front, and whether it is the last term of a distance.
+fn put_term(number: &[u8], is_last: bool, flip: u8, to: &mut Vec<u8>) {
+    let start = to.len();
+    if number.len() < usize::from(LONG) {
+        to.push(number.len() as u8);
+    } else {
+        to.push(LONG);
+        to.extend_from_slice(&(number.len() as u32).to_be_bytes());
+    }
+    to.extend_from_slice(number);
+    to.push(if is_last { NOTHING } else { MORE });
+    to[start..].iter_mut().for_each(|byte| *byte ^= flip);
 }
 
 /// Returns bits whose order is that of the floats. All zeros are one number, and so are all NaNs, which is the greatest.
@@ -321,7 +443,8 @@ pub fn as_int(key: &[u8], types: Types) -> Option<i64> {
         MORE => 0,
         _ => 0xff,
     };
-    let left = rest[5..].iter().fold(0, |left, byte| left << 8 | i64::from(byte ^ flip));
+    // Behind the mark of the distance there is its length, and at the end that it has no rest.
+    let left = rest.get(2..rest.len() - 1)?.iter().fold(0, |left, byte| left << 8 | i64::from(byte ^ flip));
     Some(towards_zero as i64 + if flip == 0 { left } else { -left })
 }
 
@@ -360,7 +483,6 @@ impl<'py, 'k> Reader<'py, 'k> {
                 }
             }
             BYTES => Ok(PyBytes::new(py, &self.taken(place)?).into_any()),
-            PICKLE => unpickle(py, &self.taken(place)?),
             TUPLE => {
                 let mut items = Vec::new();
                 while self.rest.first().is_some_and(|tag| *tag != END) {
@@ -420,10 +542,19 @@ impl<'py, 'k> Reader<'py, 'k> {
 
     /// Takes the distance of an int from its float.
     fn left(&mut self, flip: u8) -> PyResult<Vec<u8>> {
-        let (count, rest) = self.rest.split_first_chunk::<4>().ok_or_else(damaged)?;
-        let count = u32::from_be_bytes(count.map(|byte| byte ^ flip)) as usize;
-        let (left, rest) = rest.split_at_checked(count).ok_or_else(damaged)?;
+        let count = match self.byte()? ^ flip {
+            LONG => {
+                let (count, rest) = self.rest.split_first_chunk::<4>().ok_or_else(damaged)?;
+                self.rest = rest;
+                u32::from_be_bytes(count.map(|byte| byte ^ flip)) as usize
+            }
+            count => usize::from(count),
+        };
+        let (left, rest) = self.rest.split_at_checked(count).ok_or_else(damaged)?;
         self.rest = rest;
-        Ok(left.iter().map(|byte| byte ^ flip).collect())
+        match self.byte()? ^ flip {
+            NOTHING => Ok(left.iter().map(|byte| byte ^ flip).collect()),
+            _ => Err(damaged()),
+        }
     }
 }

@@ -66,18 +66,26 @@ mod _native {
         values::decode_into(dict, block)
     }
 
-    /// Returns the bytes of a key, and the types of the numbers in it.
+    /// Returns the bytes of a key; the types of the numbers in it; and, if it is odd, the key as a value, else nothing. Of
+    /// equal keys the bits of the types count together, and the least values.
     #[pyfunction]
-    fn encode_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, u32)> {
-        let (mut bytes, mut types) = (Vec::new(), keys::Types::default());
+    fn encode_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, u32, Bound<'py, PyBytes>)> {
+        let (mut bytes, mut types, mut odd) = (Vec::new(), keys::Types::default(), Vec::new());
         keys::encode(key, &mut types, &mut bytes)?;
-        Ok((PyBytes::new(key.py(), &bytes), types.0))
+        if types.is_odd() {
+            types = keys::Types::default();
+            values::encode(key, &mut odd)?;
+        }
+        Ok((PyBytes::new(key.py(), &bytes), types.0, PyBytes::new(key.py(), &odd)))
     }
 
-    /// Reads a key back.
+    /// Reads a key back from what `encode_key` returns.
     #[pyfunction]
-    fn decode_key<'py>(py: Python<'py>, bytes: &[u8], types: u32) -> PyResult<Bound<'py, PyAny>> {
-        keys::decode(py, bytes, keys::Types(types))
+    fn decode_key<'py>(py: Python<'py>, bytes: &[u8], types: u32, odd: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        match odd {
+            [] => keys::decode(py, bytes, keys::Types(types)),
+            mut odd => values::decode(py, &mut odd),
+        }
     }
 
     /// Returns the bytes by which a key is sorted.

@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arrays::{Output, with_views};
-use crate::folds::{End, Fold, How, Origin, Stop, UNFIT, unfit};
+use crate::folds::{End, Fold, How, Origin, Stop, unfit};
 use crate::groups::{self, PartGroups};
 use crate::keys::{self, Types};
 use crate::stream::Stream;
-use crate::values::{self, Numbers};
+use crate::values::{self, Numbers, Shown};
 
 /// The code of an error that the Python side has logged.
 const FAILED: i32 = 1;
@@ -41,9 +41,12 @@ pub enum Records {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
     Count,
-    CountTyped,
     Int,
     Float,
+    /// The same of keys that have a header.
+    CountShown,
+    IntShown,
+    FloatShown,
     Any,
 }
 
@@ -147,7 +150,7 @@ impl Program {
             }
         };
         mapped.map_err(|stop| match stop {
-            Stop::Unfit => chunk.too_large(0, "the values need another form").code(UNFIT),
+            Stop::Unfit(code) => chunk.too_large(0, "the values need another form").code(code),
             Stop::Raised(error) => {
                 let count = match self.inputs[chunk.tag() as usize] {
                     Records::Places { .. } => chunk.bytes().len(),
@@ -231,9 +234,11 @@ impl Program {
                 let apart = self.end == End::Gather;
                 match form {
                     Form::Count => made_records::<u64>(py, chunk, end, apart),
-                    Form::CountTyped => made_records::<(u64, u32)>(py, chunk, end, apart),
                     Form::Int => made_records::<(i64, u64)>(py, chunk, end, apart),
                     Form::Float => made_records::<(f64, u64)>(py, chunk, end, apart),
+                    Form::CountShown => made_records::<(u64, Bytes)>(py, chunk, end, apart),
+                    Form::IntShown => made_records::<((i64, u64), Bytes)>(py, chunk, end, apart),
+                    Form::FloatShown => made_records::<((f64, u64), Bytes)>(py, chunk, end, apart),
                     Form::Any => made_records::<Bytes>(py, chunk, end, apart),
                 }
             }
@@ -280,23 +285,22 @@ impl Program {
                 of.clear();
                 keys::encode_i64(key, &mut types, &mut of);
                 let given = if arrays { values::array(py, kind, numbers) } else { values::list(py, kind, numbers) };
-                self.apply(py, &of, given.map(|given| (types, given)), emit)
+                self.apply(py, &of, given.map(|given| (Shown::plain(types), given)), emit)
             })
         })
     }
 
-    /// Returns the values of a group as its function wants them, and the types of its key.
+    /// Returns the values of a group as its function wants them, and what its key is shown as.
     fn group_of<'py>(
         &self,
         py: Python<'py>,
         found: &mut Values<'_, Bytes, Bytes>,
-    ) -> PyResult<(Types, Bound<'py, PyAny>)> {
-        let mut types = Types::default();
+    ) -> PyResult<(Shown, Bound<'py, PyAny>)> {
+        let mut shown = Shown::default();
         let values = PyList::empty(py);
         let mut numbers = matches!(self.end, End::Groups { arrays: true }).then(Numbers::default);
-        while let Some(value) = found.next() {
-            let (own, value) = value.split_first_chunk().expect("types come first");
-            types.0 |= u32::from_le_bytes(*own);
+        while let Some(mut value) = found.next() {
+            shown.see(&mut value);
             if let Some(all) = &mut numbers {
                 let before = all.len();
                 if all.take(value)? {
@@ -312,7 +316,7 @@ impl Program {
             Some(numbers) => numbers.array(py)?,
             None => values.into_any(),
         };
-        Ok((types, given))
+        Ok((shown, given))
     }
 
     /// Emits the records that become of a key and its values.
@@ -320,13 +324,13 @@ impl Program {
         &self,
         py: Python<'py>,
         key: &[u8],
-        given: PyResult<(Types, Bound<'py, PyAny>)>,
+        given: PyResult<(Shown, Bound<'py, PyAny>)>,
         emit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<(), ProgramError> {
         let (mut of, mut values) = (None, None);
-        let made = given.and_then(|(types, given)| {
+        let made = given.and_then(|(shown, given)| {
             let values = values.insert(given);
-            let of = of.insert(keys::decode(py, key, types)?);
+            let of = of.insert(shown.decode(py, key)?);
             let records = self.functions.bind(py).call_method1(intern!(py, "reduce"), (&*of, &*values))?;
             let mut to = Vec::new();
             for record in records.try_iter()? {
@@ -400,18 +404,17 @@ fn made_records<'py, V: Fold>(
     values::decode_all(py, &bytes).map(Given::from).map_err(made)
 }
 
-/// Joins: values begin with their side and the types of their keys, and the left ones come first.
+/// Joins: values begin with their side and the headers of their keys, and the left ones come first.
 fn join(
     how: How,
     key: &[u8],
     found: &mut Values<'_, Bytes, Bytes>,
     emit: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<(), ProgramError> {
-    let (mut lefts, mut rights, mut types): (Vec<Vec<u8>>, Vec<Vec<u8>>, u32) = Default::default();
+    let (mut lefts, mut rights, mut shown): (Vec<Vec<u8>>, Vec<Vec<u8>>, Shown) = Default::default();
     while let Some(value) = found.next() {
-        let (side, rest) = value.split_first().expect("the side comes first");
-        let (own, value) = rest.split_first_chunk().expect("types come second");
-        types |= u32::from_le_bytes(*own);
+        let (side, mut value) = value.split_first().expect("the side comes first");
+        shown.see(&mut value);
         if *side == 0 { &mut lefts } else { &mut rights }.push(value.to_vec());
     }
     let mut records = Vec::new();
@@ -419,7 +422,7 @@ fn join(
         if rights.is_empty() {
             for left in &lefts {
                 values::begin_pair(&mut records);
-                values::encode_key(key, Types(types), &mut records);
+                shown.append(key, &mut records);
                 records.extend_from_slice(left);
             }
         }
@@ -434,7 +437,7 @@ fn join(
         }
         for (left, right) in lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right))) {
             values::begin_pair(&mut records);
-            values::encode_key(key, Types(types), &mut records);
+            shown.append(key, &mut records);
             values::begin_pair(&mut records);
             records.extend_from_slice(left);
             records.extend_from_slice(right);

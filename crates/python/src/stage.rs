@@ -95,9 +95,11 @@ impl Stage {
         }
         match self.form {
             Form::Count => self.run_form::<u64>(frames, keep),
-            Form::CountTyped => self.run_form::<(u64, u32)>(frames, keep),
             Form::Int => self.run_form::<(i64, u64)>(frames, keep),
             Form::Float => self.run_form::<(f64, u64)>(frames, keep),
+            Form::CountShown => self.run_form::<(u64, Bytes)>(frames, keep),
+            Form::IntShown => self.run_form::<((i64, u64), Bytes)>(frames, keep),
+            Form::FloatShown => self.run_form::<((f64, u64), Bytes)>(frames, keep),
             Form::Any => {
                 let program = self.typed::<Bytes>();
                 let job = Job::new(&program, self.input.clone());
@@ -215,9 +217,11 @@ pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyR
 pub fn form(name: &str) -> PyResult<Form> {
     Ok(match name {
         "count" => Form::Count,
-        "count-typed" => Form::CountTyped,
         "int" => Form::Int,
         "float" => Form::Float,
+        "count-shown" => Form::CountShown,
+        "int-shown" => Form::IntShown,
+        "float-shown" => Form::FloatShown,
         "any" => Form::Any,
         name => return Err(PyValueError::new_err(format!("no form {name:?}"))),
     })

@@ -181,7 +181,88 @@ pub fn encode_text(text: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(text);
 }
 
-/// Appends a key that was encoded before.
+/// Appends what travels beside the bytes of a key, so that it can be shown: the types of its numbers, and if it is odd,
+/// the length and the bytes of the key as a value, which `encode` appends.
+pub fn encode_header(
+    types: Types,
+    encode: impl FnOnce(&mut Vec<u8>) -> PyResult<()>,
+    to: &mut Vec<u8>,
+) -> PyResult<()> {
+    to.extend_from_slice(&types.0.to_le_bytes());
+    if types.is_odd() {
+        let start = to.len();
+        to.extend_from_slice(&[0; 4]);
+        encode(to)?;
+        let length = length(to.len() - start - 4)?;
+        to[start..start + 4].copy_from_slice(&length);
+    }
+    Ok(())
+}
+
+/// Returns the header that two equal keys have together, as [`Shown`] does.
+pub fn merged(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
+    if a == b {
+        return a;
+    }
+    let mut shown = Shown::default();
+    shown.see(&mut &a[..]);
+    shown.see(&mut &b[..]);
+    match shown.is_plain {
+        true => shown.types.0.to_le_bytes().to_vec(),
+        false if a.ends_with(&shown.odd) && a.len() == shown.odd.len() + 8 => a,
+        false => b,
+    }
+}
+
+/// What equal keys are shown as: the plain ones, if there are any, by the types of their numbers; else the least of the
+/// odd ones as bytes, so that it does not depend on the order in which they come.
+#[derive(Default)]
+pub struct Shown {
+    types: Types,
+    is_plain: bool,
+    odd: Vec<u8>,
+}
+
+impl Shown {
+    /// Makes what a plain key is shown as.
+    pub fn plain(types: Types) -> Shown {
+        Shown { types, is_plain: true, odd: Vec::new() }
+    }
+
+    /// Takes the header of a key.
+    pub fn see(&mut self, bytes: &mut &[u8]) {
+        let (types, rest) = bytes.split_first_chunk().expect("types come first");
+        let types = Types(u32::from_le_bytes(*types));
+        *bytes = rest;
+        if !types.is_odd() {
+            self.types.0 |= types.0;
+            self.is_plain = true;
+            return;
+        }
+        let odd = counted(bytes).expect("an odd key comes after its types");
+        if !self.is_plain && (self.odd.is_empty() || *odd < self.odd[..]) {
+            self.odd = odd.to_vec();
+        }
+    }
+
+    /// Appends the key as a value, given its bytes.
+    pub fn append(&self, key: &[u8], to: &mut Vec<u8>) {
+        match self.is_plain {
+            true => encode_key(key, self.types, to),
+            false => to.extend_from_slice(&self.odd),
+        }
+    }
+
+    /// Returns the key, given its bytes.
+    pub fn decode<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        match self.is_plain {
+            true => keys::decode(py, key, self.types),
+            false => decode(py, &mut &self.odd[..]),
+        }
+    }
+}
+
+/// Appends a plain key that was encoded before.
 pub fn encode_key(key: &[u8], types: Types, to: &mut Vec<u8>) {
     to.push(KEY);
     to.extend_from_slice(&(key.len() as u32).to_le_bytes());

@@ -31,13 +31,13 @@ from .functions import Functions, Log, Reduce, Side, reduced_by
 from .streams import Wanted
 
 #: The codes of errors; see crates/python/src/program.rs.
-_FAILED, _UNFIT, _NOT_UTF8 = 1, 2, 3
+_FAILED, _UNFIT, _NOT_UTF8, _UNFIT_KEY = 1, 2, 3, 4
 #: Sources whose files are read whole by one worker each.
 _OPENED = ("files", "csv", "parquet")
 #: Sources whose lines the native engine reads.
 _OF_LINES = ("text", "bytes", "jsonl")
-#: Known reducers, whose values combine natively, with the forms that are tried in turn.
-_REDUCERS = {"sum": ("int", "float"), "mean": ("int", "float"), "min": ("int", "float"), "max": ("int", "float")}
+#: Known reducers whose values combine natively, as ints or as floats.
+_REDUCERS = ("sum", "mean", "min", "max")
 #: A task of records that the program made has at least a twentieth of a worker's share, and at most so many.
 _SHARES, _MOST = 20, 16384
 #: A Parquet file has a share for each so many bytes.
@@ -145,19 +145,19 @@ class _Job:
                 groups = attempts[0][1]
                 columns = _Attempt("column-arrays" if groups.end == "arrays" else "columns", "any", groups.reduce)
                 attempts.insert(0, (stage, columns, {"count": _partition_bits(stage)}))
-        *attempts, last = attempts
         if any(isinstance(source, Source) and _is_of_pipes(source) for source in stage.inputs):
             # What a pipe has is there for one attempt.
-            attempts = []
+            attempts = attempts[-1:]
         sent = 0
-        for attempt in attempts:
+        while True:
+            attempt, *attempts = attempts
             try:
                 return self.attempt(*attempt, keep, sent)
             except _native.StageFailed as failed:
-                if failed.args[0].get("code") != _UNFIT:
+                attempts = [other for other in attempts if _may_fit(other[1].form, attempt[1].form, failed.args[0].get("code"))]
+                if not attempts:
                     raise
                 sent = failed.args[0]["sent"]
-        return self.attempt(*last, keep, sent)
 
     def attempt(self, stage: Stage, attempt: _Attempt, options: dict[str, Any], keep: bool, sent: int) -> Any:
         sides, given = [], []
@@ -338,15 +338,22 @@ def _attempts(stage: Stage) -> list[_Attempt]:
         case Shuffle(kind="count_by_value"):
             return _counting(stage)
         case Shuffle(kind="distinct"):
-            return [_Attempt("distinct", "count-typed")]
+            return [_Attempt("distinct", form) for form in ("count", "count-shown")]
         case Shuffle(kind="sort" | "top" as kind):
             return [_Attempt(kind, "any")]
         case Shuffle(kind="reduce", reducer=Reducer(name=name)) if name in _REDUCERS:
-            forms = [_Attempt(name, form) for form in _REDUCERS[name]]
+            forms = [_Attempt(name, form) for form in ("int", "float", "int-shown", "float-shown")]
             return [*forms, _Attempt("groups", "any", reduced_by(stage.end))]
         case end:
             wants = "arrays" if isinstance(end.function, OnArrays) else "groups"
             return [_Attempt(wants, "any", reduced_by(end))]
+
+
+def _may_fit(form: str, failed: str, code: int | None) -> bool:
+    """Whether a form may hold what another did not: values of another type, or keys that are shown as more than their bytes say."""
+    if code == _UNFIT:
+        return form == "any" or form.partition("-")[0] != failed.partition("-")[0]
+    return code == _UNFIT_KEY and (form == "any" or form.endswith("-shown"))
 
 
 def _may_be_columns(stage: Stage) -> bool:
@@ -370,8 +377,8 @@ def _counting(stage: Stage) -> list[_Attempt]:
     if isinstance(source, Source) and _is_strict_text(source):
         match stage.narrows[0]:
             case [Narrow(kind="flat_map", function=function)] if function is str.split:
-                return [_Attempt("words", "count"), _Attempt("count", "count-typed")]
-    return [_Attempt("count", "count"), _Attempt("count", "count-typed")]
+                return [_Attempt("words", "count"), _Attempt("count", "count-shown")]
+    return [_Attempt("count", "count"), _Attempt("count", "count-shown")]
 
 
 def _is_strict_text(source: Source) -> bool:

@@ -24,7 +24,7 @@ import pyarrow
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from .. import _native, pickles
+from .. import _native, keys, pickles
 from ..batches import Batch
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
@@ -32,14 +32,17 @@ from ..plan import Shuffle, Source, name
 from ..randoms import Generators
 from ..replays import Call, Step, raised
 from ..runs import BadRecord
-from .functions import Failure, Reduce, Side, _first_failing, one_line
+from .functions import Failure, Reduce, Side, _first_failing, one_line, step_of
 
 #: Records that go through the functions together, unless they come in larger pieces.
 _CHUNK = 1024
 #: A block of records has about so many bytes.
 _BLOCK_BYTES = 1 << 20
-#: Keys of these types are equal in a `dict` only if they are one key.
-_PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
+#: Keys of these types are equal in a `dict` only if they are one key, and nobody can choose very many that have one hash. Numbers are not among
+#: them: the hashes of the multiples of 2**61 - 1 are 0, and a dictionary of them takes time with the square of their number.
+_PLAIN = frozenset((str, bool, type(None)))
+#: The types of a key that is an int.
+_INT = _native.encode_key(0)[1]
 #: What user code may raise; the rest is of the worker.
 _RAISED = (Exception, SystemExit)
 
@@ -216,10 +219,10 @@ class Work:
     def _is_at_fault(self, error: BaseException, report: Report) -> None:
         """Ends the job if the plan is at fault, not the record."""
         if isinstance(error, _native.NotAPair):
-            kind = "" if self.side.end is None else self.side.end.kind
-            step = {"reduce": "reduce_by_key", "groups": "group_by_key"}.get(kind, "join")
-            text = f"{step} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
+            text = f"{step_of(self.side.end)} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
             report.failed(error, kind="plan", text=text)
+        if isinstance(error, keys.NoKey):
+            report.failed(error, kind="plan", text=f"{step_of(self.side.end)}: {error}")
         if isinstance(error, _native.NoOrder):
             report.failed(error, kind="type", text=str(error))
 
@@ -230,7 +233,7 @@ class Task:
     def __init__(self, work: Work, told: Accumulator[Told], job: str) -> None:
         self.number, self.skip, self.told, self.job = work.number, work.skip, told, job
         # Spark's own cloudpickle knows another copy of each class of the program than ours.
-        self.work = pickles.dumps(work)
+        self.work = pickles.dumps((work, keys.registered()))
         self.path, self.folder = list(sys.path), os.getcwd()
 
     def run(self, batches: Batches) -> Batches:
@@ -238,7 +241,9 @@ class Task:
         _as_in_the_program(self.path, self.folder)
         report = Report(self.told, self.job, self.number, self.skip)
         try:
-            yield from pickle.loads(self.work).run(batches, report)
+            work, registered = pickle.loads(self.work)
+            keys.adopt(registered)
+            yield from work.run(batches, report)
         except Stop:
             pass
         report.end()
@@ -416,8 +421,8 @@ class FromKeys:
 
     def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
         for batch in batches:
-            keys: Iterable[Any] = map(_native.decode_key, _list(batch, "key"), _list(batch, "types"))
-            yield list(zip(keys, _list(batch, "n")) if self.with_count else keys)
+            made: Iterable[Any] = map(_native.decode_key, *(_list(batch, column) for column in _KEY))
+            yield list(zip(made, _list(batch, "n")) if self.with_count else made)
 
 
 class FromValues:
@@ -436,9 +441,9 @@ class FromPairs:
 
     def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
         for batch in batches:
-            keys = list(map(_native.decode_key, _list(batch, "key"), _list(batch, "types")))
+            of = list(map(_native.decode_key, *(_list(batch, column) for column in _KEY)))
             ones = _values_or_none(_list(batch, "one"))
-            yield list(zip(keys, ones if self.is_anti else zip(ones, _values_or_none(_list(batch, "other")))))
+            yield list(zip(of, ones if self.is_anti else zip(ones, _values_or_none(_list(batch, "other")))))
 
 
 def _values_or_none(values: list[bytes | None]) -> list[Any]:
@@ -460,17 +465,35 @@ class FromGroups:
 
     def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
         rows = itertools.chain.from_iterable(
-            zip(_list(batch, "key"), _list(batch, "types"), *(_list(batch, column) for column in self.columns))
-            for batch in batches
+            zip(*(_list(batch, column) for column in (*_KEY, *self.columns))) for batch in batches
         )
         for coded, group in itertools.groupby(rows, lambda row: row[0]):
-            first = next(group)
-            key = _native.decode_key(coded, first[1])
-            values = self.values(row[2:] for row in itertools.chain([first], group))
+            shown = _Shown()
+            values = self.values(map(shown.see, group))
+            key = _native.decode_key(coded, shown.types, shown.odd or b"")
             try:
                 yield list(self.reduce(key, values))
             except _RAISED as error:
                 failed_group(error, self.end, key, values, report)
+
+
+#: The columns of a key; see `encode_key` in crates/python/src/lib.rs.
+_KEY = ("key", "types", "odd_key")
+
+
+@dataclass
+class _Shown:
+    """What equal keys are shown as."""
+
+    types: int = 0
+    odd: bytes | None = None
+
+    def see(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The columns of a row without those of its key."""
+        _, types, odd, *others = row
+        self.types |= types
+        self.odd = odd if self.odd is None else min(self.odd, odd)
+        return tuple(others)
 
 
 def _decoded(rows: Iterator[tuple[Any, ...]]) -> list[Any]:
@@ -521,7 +544,7 @@ class ToBlocks:
 class ToPairs:
     """A row for each pair of a key and a value."""
 
-    schema = "key binary, types int, value binary"
+    schema = "key binary, types int, odd_key binary, value binary"
 
     def add(self, records: Sequence[Any]) -> Batches:
         keyed = [_native.encode_key(pair(record)[0]) for record in records]
@@ -589,24 +612,30 @@ def pair(record: Any) -> Any:
     return record
 
 
-def coded(slot: Any) -> tuple[bytes, int]:
-    """The bytes and types of a key, as :func:`slot_of` has it."""
+def coded(slot: Any) -> tuple[bytes, int, bytes]:
+    """The columns of a key, as :func:`slot_of` has it."""
+    if type(slot) is bytes:
+        return slot, _INT, b""
     return slot if type(slot) is tuple else _native.encode_key(slot)
 
 
 def slot_of(key: Any) -> Any:
-    """A key of a `dict` that is different for keys that differ. The same key may have several."""
-    return key if type(key) in _PLAIN else _native.encode_key(key)
+    """A key of a `dict` that is different for keys that differ. The same key may have several. Bytes are those of an int."""
+    kind = type(key)
+    if kind in _PLAIN:
+        return key
+    return _native.encode_key(key)[0] if kind is int else _native.encode_key(key)
 
 
-def are_plain(keys: Iterable[Any]) -> bool:
+def are_plain(some: Iterable[Any]) -> bool:
     """Whether :func:`slot_of` is the key itself for all keys."""
-    return _PLAIN.issuperset(map(type, keys))
+    return _PLAIN.issuperset(map(type, some))
 
 
-def key_rows(keyed: Sequence[tuple[bytes, int]], **columns: Any) -> pyarrow.RecordBatch:
-    keys = {"key": binary([key for key, _ in keyed]), "types": pyarrow.array([types for _, types in keyed], pyarrow.int32())}
-    return pyarrow.record_batch(keys | columns)
+def key_rows(keyed: Sequence[tuple[bytes, int, bytes]], **columns: Any) -> pyarrow.RecordBatch:
+    key, types, odd = zip(*keyed) if keyed else ((), (), ())
+    of_keys = {"key": binary(key), "types": pyarrow.array(types, pyarrow.int32()), "odd_key": binary(odd)}
+    return pyarrow.record_batch(of_keys | columns)
 
 
 def binary(values: Sequence[bytes | None]) -> Any:

@@ -19,6 +19,7 @@ from ..batches import Batch, natively
 from ..deferred import Deferred
 from ..errors import PACKAGE, InputError, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
+from ..keys import NoKey
 from ..plan import Narrow, Shuffle, Source, name
 from ..randoms import Generators
 from ..reducers import Reducer
@@ -207,10 +208,10 @@ class Functions:
         """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
         side, error = self.sides[tag], raised(error)
         if isinstance(error, _native.NotAPair):
-            kind = "" if side.end is None else side.end.kind
-            step = {"reduce": "reduce_by_key", "groups": "group_by_key"}.get(kind, "join")
-            text = f"{step} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
+            text = f"{step_of(side.end)} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
             return self.log.failure(error, kind="plan", text=text), False
+        if isinstance(error, NoKey):
+            return self.log.failure(error, kind="plan", text=f"{step_of(side.end)}: {error}"), False
         if isinstance(error, _native.NoOrder):
             return self.log.failure(error, kind="type", text=str(error)), False
         if isinstance(error, InputError):
@@ -330,6 +331,12 @@ class Log:
                 else:
                     bad[key] = entry
         return failures, bad
+
+
+def step_of(end: Shuffle | None) -> str:
+    """The method that a shuffle comes from; without one it is a join."""
+    kind = "join" if end is None else end.kind
+    return {"reduce": "reduce_by_key", "groups": "group_by_key", "sort": "sort_by"}.get(kind, kind)
 
 
 def _values(given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One process and plain Python: every engine must give the results of this one."""
+"""An engine of one process and plain Python: for debugging, and where the native part is missing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ import reprlib
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from .. import cancel
 from ..deferred import functions
 from ..errors import JobError, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
-from ..keys import SortKey, group_key, is_ordered
+from ..keys import NoKey, NoOrder, SortKey, group_key, is_ordered
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
 from ..randoms import Generators
 from ..replays import Call, Step, applied, raised, steps_of
 from ..runs import BadRecord, Run
 from ..settings import Settings
 from ..shared import SharedArray
+
+T = TypeVar("T")
 
 #: The records that a function of `map_batches` gets at once.
 _BATCH = 1024
@@ -132,16 +134,16 @@ class _Job:
         match end.kind:
             case "reduce":
                 assert end.reducer is not None
-                for group in _grouped(_pairs(records, "reduce_by_key")):
+                for group in _grouped(_pairs(records, "reduce_by_key"), "reduce_by_key"):
                     yield from self.guarded(f"reduce_by_key {name(end.reducer)}", [("reduce", end.reducer)], group)
             case "groups":
                 assert end.function is not None
-                for group in _grouped(_pairs(records, "group_by_key")):
+                for group in _grouped(_pairs(records, "group_by_key"), "group_by_key"):
                     yield from self.guarded(f"map_groups {name(end.function)}", [("groups", end.function)], group)
             case "distinct":
-                yield from (key for key, _ in _grouped((record, None) for record in records))
+                yield from (key for key, _ in _grouped(((record, None) for record in records), "distinct"))
             case "count_by_value":
-                yield from ((key, len(values)) for key, values in _grouped((record, None) for record in records))
+                yield from ((key, len(values)) for key, values in _grouped(((record, None) for record in records), end.kind))
             case "sort":
                 keyed = self.keyed(records, end)
                 yield from (record for _, record in sorted(keyed, key=operator.itemgetter(0), reverse=end.descending))
@@ -154,14 +156,14 @@ class _Job:
         assert of is not None
         for record in records:
             for key in self.guarded(f"the key of {end.kind}, {name(of)}", [("map", of)], record):
-                yield SortKey(key), record
+                yield _form(SortKey, key, end.kind), record
 
     def join(self, left: Iterator[Any], right: Iterator[Any], how: str) -> Iterator[Any]:
         tagged = itertools.chain(
             ((key, (0, value)) for key, value in _pairs(left, "join")),
             ((key, (1, value)) for key, value in _pairs(right, "join")),
         )
-        for key, values in _grouped(tagged):
+        for key, values in _grouped(tagged, "join"):
             sides: tuple[list[Any], list[Any]] = ([], [])
             for side, value in values:
                 sides[side].append(value)
@@ -247,13 +249,24 @@ def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:
         yield record[0], record[1]
 
 
-def _grouped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
-    """Values by key, in the order of the keys if all have one."""
+def _grouped(pairs: Iterable[tuple[Any, Any]], step: str) -> list[tuple[Any, list[Any]]]:
+    """Values by key, in the order of the keys."""
     groups: dict[Any, tuple[Any, list[Any]]] = {}
     for key, value in pairs:
-        groups.setdefault(group_key(key), (key, []))[1].append(value)
-    found = list(groups.values())
-    return sorted(found, key=lambda group: SortKey(group[0])) if all(is_ordered(key) for key, _ in found) else found
+        groups.setdefault(_form(group_key, key, step), (key, []))[1].append(value)
+    return sorted(groups.values(), key=lambda group: SortKey(group[0], lenient=True))
+
+
+def _form(function: Callable[[Any], T], key: Any, step: str) -> T:
+    """What a function of :mod:`gristmill.keys` makes of a key."""
+    try:
+        return function(key)
+    except NoKey as error:
+        raise PlanError(f"{step}: {error}") from error
+    except NoOrder as error:
+        raise TypeError(str(error)) from None
+    except Exception as error:
+        _raise_job_error(error, step, Call([("map", function)], key), NOWHERE)
 
 
 class _Greatest:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 
 from .. import _native
-from ..keys import ValueKey
+from ..keys import ValueKey, whole
 from ..reducers import Reducer
 from .executors import Batches, GroupFailed, are_plain, coded, key_rows, pair, slot_of
 
@@ -33,7 +33,7 @@ _NOTHING: Any = object()
 class ToCounts:
     """A row for each key: how often it occurs. Keys are records, or those of pairs."""
 
-    schema = "key binary, types int, n bigint"
+    schema = "key binary, types int, odd_key binary, n bigint"
 
     def __init__(self, of_pairs: bool) -> None:
         self.of_pairs = of_pairs
@@ -97,7 +97,7 @@ class _ToPartials:
 class ToReduced(_ToPartials):
     """Partials that a function of two values makes."""
 
-    schema = "key binary, types int, value binary"
+    schema = "key binary, types int, odd_key binary, value binary"
     columns = [("value", pyarrow.binary())]
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
@@ -151,14 +151,15 @@ class _Sum:
 class ToSums(_ToPartials):
     """Numbers and sums of values."""
 
-    schema = "key binary, types int, odd binary, times bigint, n bigint, low bigint, high bigint, real double"
+    schema = "key binary, types int, odd_key binary, odd binary, times bigint, n bigint, low bigint, high bigint, real double"
     columns = [("odd", pyarrow.binary()), *((name, pyarrow.int64()) for name in ("times", "n", "low", "high")), ("real", pyarrow.float64())]
 
     def take(self, partial: Any, value: Any) -> Any:
         if partial is _NOTHING:
             partial = _Sum()
+        value = whole(value)
         kind = type(value)
-        if kind is int or kind is bool:
+        if kind is int:
             partial.count += 1
             partial.ints += value
         elif kind is float:
@@ -215,7 +216,7 @@ def mean(key: Any, values: Any) -> list[tuple[Any, Any]]:
 class ToExtremes(_ToPartials):
     """The least or the greatest values."""
 
-    schema = "key binary, types int, odd binary, whole bigint, real double"
+    schema = "key binary, types int, odd_key binary, odd binary, whole bigint, real double"
     columns = [("odd", pyarrow.binary()), ("whole", pyarrow.int64()), ("real", pyarrow.float64())]
 
     def __init__(self, reducer: Reducer) -> None:
@@ -261,7 +262,7 @@ def extremes(rows: Iterator[tuple[Any, ...]]) -> list[Any]:
 
 
 def _key(slot: Any) -> Any:
-    return _native.decode_key(*slot) if type(slot) is tuple else slot
+    return _native.decode_key(*coded(slot))
 
 
 def _batched(items: Any) -> Iterator[list[Any]]:

@@ -310,7 +310,7 @@ class _Job:
                 frame, make = self.joined(stage, end, ordered)
             case Shuffle(kind="count_by_value" | "distinct") | Shuffle(kind="reduce", reducer=Reducer(name="count")):
                 sink = partials.ToCounts(of_pairs=end.kind == "reduce")
-                frame = self.mapped(stage, 0, sink).groupBy("key").agg(F.max("types").alias("types"), F.sum("n").alias("n"))
+                frame = self.mapped(stage, 0, sink).groupBy("key").agg(*_shown(), F.sum("n").alias("n"))
                 frame = self.together(frame) if ordered else frame
                 make = executors.FromKeys(with_count=end.kind != "distinct")
             case Shuffle(kind="reduce", reducer=Reducer(name="sum" | "mean" as known)):
@@ -360,16 +360,18 @@ class _Job:
     def added_up(self, frame: DataFrame, columns: Sequence[Any], ordered: bool) -> DataFrame:
         """One row for each key, and one for each odd value."""
         rows = frame if ordered else frame.repartition("key")
-        rows = rows.groupBy("key", "odd").agg(F.max("types").alias("types"), *columns)
+        rows = rows.groupBy("key", "odd").agg(*_shown(), *columns)
         return self.together(rows) if ordered else rows.sortWithinPartitions("key")
 
     def joined(self, stage: Stage, end: Join, ordered: bool) -> tuple[DataFrame, Any]:
-        ones = self.mapped(stage, 0, executors.ToPairs()).toDF("key", "types", "one")
-        others = self.mapped(stage, 1, executors.ToPairs()).toDF("other_key", "other_types", "other")
+        names = ("key", "types", "odd_key")
+        ones = self.mapped(stage, 0, executors.ToPairs()).toDF(*names, "one")
+        others = self.mapped(stage, 1, executors.ToPairs()).toDF(*(f"other_{each}" for each in names), "other")
         frame = ones.join(others, ones["key"] == others["other_key"], "left_anti" if end.how == "anti" else end.how)
         if end.how != "anti":
-            key, types = F.coalesce("key", "other_key").alias("key"), F.coalesce("types", "other_types").alias("types")
-            frame = frame.select(key, types, "one", "other")
+            types = F.coalesce("types", F.lit(0)).bitwiseOR(F.coalesce("other_types", F.lit(0))).alias("types")
+            odd = F.least("odd_key", "other_odd_key").alias("odd_key")
+            frame = frame.select(F.coalesce("key", "other_key").alias("key"), types, odd, "one", "other")
         return self.together(self.keep(frame)) if ordered else frame, executors.FromPairs(end.how == "anti")
 
     # Step 2: the run.
@@ -461,6 +463,11 @@ class Held:
         """Frees what Spark keeps, unless it is lent."""
         if not self.is_lent and self._leave.detach():
             self.kept.unpersist()
+
+
+def _shown() -> list[Any]:
+    """What equal keys are shown as; see `encode_key` in crates/python/src/lib.rs."""
+    return [F.bit_or("types").alias("types"), F.min("odd_key").alias("odd_key")]
 
 
 def _pieces(kind: str, size: int, path: str, bytes_: int) -> Iterator[tuple[Any, int]]:
