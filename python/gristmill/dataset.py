@@ -1,4 +1,4 @@
-"""Datasets: what a user writes. Nothing runs until a result is asked for."""
+"""Datasets: the pipelines that a program writes. Nothing runs until it asks for a result."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Dataset(Exports[T]):
         return Groups(self._node)
 
     def count_by_value(self) -> Dataset[tuple[T, int]]:
-        """Counts equal records: pairs of a record and how often it occurs, in the order of the records.
+        """Counts equal records: gives pairs of a record and how often it occurs, in the order of the records.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("abca").count_by_value().collect()
@@ -182,7 +182,7 @@ class Dataset(Exports[T]):
         return Dataset(plan.Shuffle(self._node, "count_by_value"))
 
     def distinct(self) -> Dataset[T]:
-        """Keeps one of all equal records, in the order of the records.
+        """Drops repeated records. The others come in their order.
 
         >>> import gristmill as gm
         >>> gm.from_iterable([3, 1, 3]).distinct().collect()
@@ -249,7 +249,7 @@ class Dataset(Exports[T]):
     def cache(self) -> Dataset[T]:
         """Keeps the records in memory: the first job that needs them makes them, and later jobs read them.
 
-        They lie in the memory of the program, beside the memory of the workers.
+        They take memory of the program, in addition to that of the workers.
 
         >>> import gristmill as gm
         >>> words = gm.from_iterable(["a b a"]).flat_map(str.split).cache()
@@ -539,5 +539,5 @@ def _itself(record: T) -> T:
     return record
 
 
-#: What `top` may order records by, besides functions of the user.
+#: The keys by which `top` orders records, besides functions of the user.
 _BY: Mapping[str | None, Callable[[Any], Any]] = {None: _itself, "key": _key, "value": _value}

@@ -26,7 +26,7 @@ class GristmillError(Exception):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows of the error."""
+        """The lines that a notebook shows."""
         return user_traceback(self).splitlines()
 
 

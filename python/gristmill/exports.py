@@ -1,4 +1,4 @@
-"""What becomes of records outside a job: a dictionary, a table, a data frame, a file."""
+"""Exports: records as a dictionary, a table, a data frame, or a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Exports(Generic[T_co]):
         return self._run().records
 
     def to_dict(self: Exports[tuple[K, V]]) -> dict[K, V]:
-        """Returns the pairs as a dictionary. Of a key that occurs twice, it has the last value.
+        """Returns the pairs as a dictionary. If a key occurs twice, the last value counts.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_dict()

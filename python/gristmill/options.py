@@ -42,14 +42,14 @@ class Kind:
 
     #: For people, after "give".
     words: str
-    #: Makes a value of what was given; raises `ValueError` or `TypeError` if it cannot.
+    #: Turns a given value into one of the setting's unit. Raises `ValueError`, `TypeError` or `KeyError` for other values.
     of: Callable[[Any], Any]
     #: The value without the setting, for people.
     default: str
 
 
 def seconds(value: Any) -> float:
-    """Returns a time as seconds: of a number, which is seconds, or of text as the command takes it.
+    """Returns a time in seconds. A number is seconds already; text is as the command takes it.
 
     >>> seconds(2), seconds("1.5"), seconds("500ms"), seconds("1min 30s")
     (2.0, 1.5, 0.5, 90.0)
@@ -71,7 +71,7 @@ def seconds(value: Any) -> float:
 
 
 def size(value: Any) -> int:
-    """Returns a number of bytes: of a whole number, or of text as the command takes it.
+    """Returns a size in bytes. A whole number is bytes already; text is as the command takes it.
 
     >>> size(512), size("64KiB"), size("1.5 GiB"), size("64kB")
     (512, 65536, 1610612736, 64000)
@@ -83,7 +83,7 @@ def size(value: Any) -> int:
 
 
 def count(value: Any, among: range = _ANY) -> int:
-    """Returns a whole number within bounds: of a number, or of its digits.
+    """Returns a whole number within bounds. Text is its digits.
 
     >>> count(3), count("4")
     (3, 4)
@@ -126,7 +126,7 @@ def _switches(default: bool) -> Kind:
 
 
 def _one_of(default: str, *names: str) -> Kind:
-    """One of some names, in any order in which people look for them."""
+    """A setting that takes one of some names."""
     words = ", ".join(f'"{name}"' for name in names[:-1]) + f' or "{names[-1]}"'
     return Kind(words, {name: name for name in names}.__getitem__, default)
 
@@ -219,5 +219,5 @@ def listed(engine: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
 
 
 def _about(kind: Kind, about: str) -> str:
-    """What an option does. The command's help for a switch is about its change."""
+    """The meaning of an option. The help of the command describes a switch by its change."""
     return f"False: {about[0].lower()}{about[1:]}" if kind.default == "True" else about

@@ -1,4 +1,4 @@
-"""Results: the records of a job, and what is known of how it ran."""
+"""Results: the records of a job, and how it ran."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .timeline import StageTimeline, Timeline
 
 T_co = TypeVar("T_co", covariant=True)
 
-#: The records that a notebook shows.
+#: The number of records that a notebook shows.
 _SHOWN = 20
 
 
@@ -90,7 +90,7 @@ class Result(Exports[T_co], Sequence[T_co]):
         self.timeline().write(path)
 
     def _repr_html_(self) -> str:
-        """The first records, what was set aside, and the statistics."""
+        """The first records, the bad records, and the statistics."""
         shown = columns(self[:_SHOWN])
         more = f"<p>and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
         parts = [f"<p>{html.escape(repr(self)[1:-1])}</p>", html_table(shown, zip(*_texts(shown.values()))), more]

@@ -6,6 +6,7 @@ import contextvars
 import dataclasses
 import functools
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -54,7 +55,7 @@ class Settings:
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
     #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job has other numbers.
     seed: int | None = None
-    #: Whether the job records when its workers did what: :meth:`Dataset.run` sets it, the program does not.
+    #: Whether the job records a timeline. :meth:`Dataset.run` sets it, and not the program.
     timeline: bool = False
     #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the program does not.
     live: bool = False
@@ -122,11 +123,14 @@ def engine_options() -> Mapping[str, str]:
     return {name.replace("-", "_"): about for name, about in _native.options() if name not in _HAVE_FIELDS}
 
 
-#: What the program set, for all its threads.
+#: The settings of the program, for all its threads.
 _program = Settings()
+#: The changes that make them, in their order. Threads may make and undo some at the same time.
+_changes: list[configure] = []
+_changing = threading.Lock()
 #: The settings of a job that was started, and so of all that it runs; see :func:`fix`.
 _fixed: contextvars.ContextVar[Settings | None] = contextvars.ContextVar("gristmill settings of a job", default=None)
-#: What the blocks around this code set. A thread that starts in a block is not in it.
+#: The changes of the blocks around this code. A thread that starts in a block is not in it.
 _blocks: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("gristmill settings", default={})
 
 
@@ -154,20 +158,25 @@ class configure:
 
     def __init__(self, **changes: Any) -> None:
         global _program
-        # What the blocks around this code set must fit, too.
+        # They must fit the blocks around this code, too.
         current().changed(changes)
-        self._changes, self._before = changes, _program
-        _program = _program.changed(changes)
+        self._changes = changes
+        with _changing:
+            _program = _program.changed(changes)
+            _changes.append(self)
 
     def undo(self) -> None:
-        """Restores the settings that the program had before.
+        """Takes the change back. Later changes of the program stay.
 
         >>> import gristmill as gm
         >>> change = gm.configure(workers=2)
         >>> change.undo()
         """
         global _program
-        _program = self._before
+        with _changing:
+            if self in _changes:
+                _changes.remove(self)
+                _program = functools.reduce(Settings.changed, (change._changes for change in _changes), Settings())
 
     def __enter__(self) -> Settings:
         self.undo()

@@ -6,14 +6,14 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-#: Text in a cell of a table is cut after so many characters.
+#: The longest text in a cell of a table; the rest is cut.
 _CELL_CHARACTERS = 200
 
 
 class Stats(Mapping[str, Any]):
     """How a job ran. Printed, or in a notebook, it is a table of the job's stages, the first one first.
 
-    What there is depends on the engine: time, memory, workers, dead workers.
+    Its content depends on the engine: time, memory, workers, dead workers.
 
     >>> stats = Stats({"engine": "machine", "stages": [{"step": "distinct", "seconds": 1.25, "input_bytes": 3 << 20, "deaths": []}]})
     >>> stats["engine"]
@@ -44,7 +44,7 @@ class Stats(Mapping[str, Any]):
         return f"<p>{html.escape(', '.join(self._job()))}</p>{html_table(*self._stages())}"
 
     def _job(self) -> list[str]:
-        """What is known of the job as a whole."""
+        """Lines about the job as a whole."""
         return [f"{_title(name)}: {_cell(name, value)}" for name, value in self.items() if name != "stages"]
 
     def _stages(self) -> tuple[list[str], list[list[str]]]:
@@ -59,7 +59,7 @@ def _title(name: str) -> str:
 
 
 def _cell(name: str, value: Any) -> str:
-    """A number with its unit; of lists, such as those of dead workers, the length."""
+    """The text of a cell: a number with its unit, or the length of a list, such as that of dead workers."""
     if name.endswith("_bytes") and isinstance(value, int):
         return bytes_text(value)
     if isinstance(value, float):
@@ -68,7 +68,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def bytes_text(count: int) -> str:
-    """Bytes in the unit that suits them.
+    """Returns a number of bytes as text, in the unit that suits it.
 
     >>> bytes_text(300), bytes_text(3 << 29)
     ('300 B', '1.5 GiB')
@@ -82,7 +82,7 @@ def bytes_text(count: int) -> str:
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table; columns of numbers are aligned to the right.
+    """Returns the lines of a table. Columns of numbers are aligned to the right.
 
     >>> text_table(["name", "age"], [["ann", "31"], ["bob", "7"]])
     ['name  age', 'ann    31', 'bob     7']
@@ -96,7 +96,7 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
 
 
 def html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of text for notebooks.
+    """Returns a table of text for notebooks.
 
     >>> html_table(["a"], [["<b>"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'

@@ -4,6 +4,7 @@ The examples of all functions and all programs of `python/examples` run there to
 """
 
 import datetime
+import doctest
 import operator
 import os
 import random
@@ -271,6 +272,30 @@ def test_cached_records_stay_on_the_cluster() -> None:
     assert largest == {key: max(value for other, value in cached if other == key) for key in largest}
     with gm.configure(engine="local"):
         assert cached.reduce_by_key(gm.max).to_dict() == largest
+
+
+def test_the_guide_goes_as_printed() -> None:
+    """It did not tell of `engine="spark"`, which is all that a user of Python needs."""
+    page = Path(__file__).parents[2] / "docs/guide/spark.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert (failed, tried > 5) == (0, True)
+
+
+def test_a_started_job_can_be_cancelled_and_its_cluster_is_free() -> None:
+    """A job could be ended by Ctrl-C only."""
+    from pyspark import SparkContext
+
+    job = gm.range(10**9).map(lambda n: n + 1).start()
+    time.sleep(1)
+    assert job.running() and job.cancel()
+    with pytest.raises(gm.Cancelled):
+        job.result(60)
+    context = SparkContext.getOrCreate()
+    until = time.monotonic() + 60
+    while context.statusTracker().getActiveJobsIds() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not context.statusTracker().getActiveJobsIds()
+    assert gm.range(3).count() == 3
 
 
 def test_a_session_may_be_given_and_uses_our_shuffle() -> None:

@@ -50,6 +50,32 @@ except gm.JobError as error:
     print("done")
 """
 
+#: A model that is loaded where it is first needed, in a program with threads.
+CACHED = """
+import functools, threading, time
+import gristmill as gm
+threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+
+@functools.cache
+def model():
+    return {0: "tea", 1: "rice"}
+
+@functools.lru_cache(maxsize=7)
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+assert gm.range(2).map(lambda n: model()[n]).collect() == ["tea", "rice"]
+assert gm.range(30).map(fibonacci).top(1).collect() == [514229]
+assert gm.range(1).map(lambda n: fibonacci.cache_parameters()).collect() == [{"maxsize": 7, "typed": False}]
+print("done")
+"""
+
+
+def test_a_function_with_a_cache_travels() -> None:
+    """In a notebook, a function that uses one with `functools.cache` could not be sent to its workers."""
+    ran = subprocess.run([sys.executable, "-c", CACHED], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.stdout == "done\n", ran.stderr
+
 
 @pytest.mark.parametrize("way", ["file", "standard input", "-c"])
 def test_functions_and_classes_of_the_main_program_travel(way: str, tmp_path: Path) -> None:
