@@ -322,7 +322,9 @@ class FromParts:
                         raise error
                     report.set_aside(record, str(error), place)
 
-                placed = read(Source(source.kind, [path], source.options), refuse)
+                # JSON is parsed by the first function of the stage, as that of pieces is.
+                kind = "bytes" if source.kind == "jsonl" else source.kind
+                placed = read(Source(kind, [path], source.options), refuse)
                 while some := list(itertools.islice(placed, _CHUNK)):
                     yield Chunk([record for record, _ in some], [place for _, place in some].__getitem__)
 
