@@ -306,3 +306,12 @@ def test_a_session_may_be_given_and_uses_our_shuffle() -> None:
     assert session.conf.get("spark.shuffle.manager") == "org.apache.spark.shuffle.gristmill.GristmillShuffleManager"
     with gm.configure(engine=session):
         assert gm.range(3).distinct().run().stats["engine"] == "spark"
+
+
+def test_no_two_tasks_draw_the_same_numbers_from_a_generator_of_the_program() -> None:
+    """Each task drew the same numbers from a generator in a closure."""
+    generator = random.Random(0)
+    found = gm.range(4000).map(lambda n: generator.random()).collect()
+    assert len(set(found)) == 4000
+    with gm.configure(seed=3):
+        assert gm.range(40).map(lambda n: generator.random()).collect() == gm.range(40).map(lambda n: generator.random()).collect()
