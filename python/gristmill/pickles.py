@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections import ChainMap
 from collections.abc import Callable, Mapping
@@ -40,3 +41,19 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """
 
     dispatch_table: ClassVar[Mapping[type, Any]] = ChainMap({CodeType: _code}, cloudpickle.Pickler.dispatch_table)
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is _Cached and self.is_by_value(value):
+            return _cached, (value.cache_parameters(), value.__wrapped__)
+        return super().reducer_override(value)
+
+    def is_by_value(self, value: Any) -> bool:
+        """Whether a cached function is pickled with its code, as no other process can import it."""
+        return cloudpickle.cloudpickle._lookup_module_and_qualname(value) is None
+
+
+_Cached = functools._lru_cache_wrapper
+
+
+def _cached(parameters: dict[str, Any], function: Callable[..., Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
