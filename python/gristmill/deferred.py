@@ -19,7 +19,7 @@ import cloudpickle
 
 from . import keys, modules, pickles
 from .batches import OnArrays, OnTables, Pluck
-from .plan import Stage, stages
+from .plan import Shuffle, Stage, stages
 from .reducers import Reducer
 from .settings import Settings
 
@@ -85,9 +85,9 @@ def functions(stage: Stage) -> Iterator[tuple[str, Any]]:
         for narrow in (narrow for narrows in part.narrows for narrow in narrows):
             yield narrow.kind, narrow.function
         end = part.end
-        for said, function in (("reduce_by_key", getattr(end, "reducer", None)), (getattr(end, "kind", ""), getattr(end, "function", None))):
-            if function is not None:
-                yield said, function
+        if isinstance(end, Shuffle):
+            given = ("reduce_by_key", end.reducer), ("map_groups" if end.kind == "groups" else end.kind, end.function)
+            yield from ((said, function) for said, function in given if function is not None)
 
 
 def _apart(stage: Stage) -> Iterator[Any]:

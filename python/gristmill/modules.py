@@ -223,7 +223,7 @@ def _digests(module: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
             for attribute, each in list(vars(value).items()):
                 if attribute not in _OF_IMPORTS and not isinstance(each, types.MemberDescriptorType):
                     yield f"{name}.{attribute}", digest(each)
-        elif isinstance(value, enum.EnumMeta):
+        elif issubclass(type(value), enum.EnumMeta):
             members: dict[str, enum.Enum] = dict(value.__members__)
             yield name, digest([value, [(each, member.value) for each, member in members.items()]])
         else:
@@ -232,12 +232,13 @@ def _digests(module: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 
 def _is_space(value: Any, module: str, name: str) -> bool:
     """Whether a class can be compared and changed attribute by attribute."""
-    return isinstance(value, type) and not isinstance(value, enum.EnumMeta) and value.__module__ == module and value.__qualname__ == name
+    kind = type(value)
+    return issubclass(kind, type) and not issubclass(kind, enum.EnumMeta) and (value.__module__, value.__qualname__) == (module, name)
 
 
 def _digest_of_library(value: Any) -> bytes:
     """Tells a library's own function or class from one that a test put in its place, and a constant from another."""
-    if isinstance(value, (type, FunctionType, types.BuiltinFunctionType)):
+    if issubclass(type(value), (type, FunctionType, types.BuiltinFunctionType)):
         code = getattr(value, "__code__", None)
         return repr((value.__module__, value.__qualname__, code and code.co_firstlineno)).encode()
     if type(value) in _PLAIN and not isinstance(value, (list, dict, tuple)):
@@ -274,9 +275,9 @@ def _feed(value: Any, put: Callable[[Any], object], seen: dict[int, tuple[int, A
     seen[id(value)] = len(seen), value
     put(f"({kind.__module__}.{kind.__qualname__} ".encode())
     if kind is FunctionType:
-        own = is_own(value.__module__, sys.modules.get(value.__module__))
+        own = value.__module__ == "__main__" or is_own(value.__module__, sys.modules.get(value.__module__))
         code = value.__code__
-        parts: Iterable[Any] = (value.__module__, value.__qualname__, code if own or value.__module__ == "__main__" else code.co_firstlineno)
+        parts: Iterable[Any] = (value.__module__, value.__qualname__, code if own else code.co_firstlineno)
         if own:
             cells = [_content(cell) for cell in value.__closure__ or ()]
             parts = *parts, value.__defaults__, value.__kwdefaults__, cells, value.__dict__
@@ -341,12 +342,14 @@ def differing(given: Digests, own: Mapping[str, Container[str]]) -> Names:
     # Classes may have attributes here that are gone in the program.
     here = digests({module: [name for name in keys if "." not in name] for module, keys in given.items()})
     found = {
-        module: [name for name in {**keys, **here[module]} if keys.get(name) != here[module].get(name)] for module, keys in given.items()
+        module: [name for name in {**keys, **here[module]} if keys.get(name) != here[module].get(name)]
+        for module, keys in given.items()
     }
     for module, names in own.items():
         # Those that are gone in the program.
         space = vars(sys.modules[module])
-        found[module] += [name for name in space.keys() - _OF_IMPORTS if name not in names and not isinstance(space[name], ModuleType)]
+        more = [name for name in space.keys() - _OF_IMPORTS if name not in names]
+        found[module] += [name for name in more if not issubclass(type(space[name]), ModuleType)]
     return {module: names for module, names in found.items() if names}
 
 
@@ -461,6 +464,9 @@ class _Pickler(pickles._Pickler):
                     return self._dynamic_function_reduce(value)
                 return cloudpickle.cloudpickle._dynamic_class_reduce(value)
         return super().reducer_override(value)
+
+    def is_by_value(self, value: Any) -> bool:
+        return value.__qualname__ in self._values.get(value.__module__, {}) or super().is_by_value(value)
 
     def _dynamic_function_reduce(self, function: FunctionType) -> Any:
         made, (code, _, *others), (state, slots), *rest = super()._dynamic_function_reduce(function)

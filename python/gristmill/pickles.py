@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import sys
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from types import CodeType
@@ -35,26 +34,26 @@ def _named(made: Callable[..., CodeType], arguments: tuple[Any, ...], filename: 
     return made(*arguments).replace(co_filename=filename)
 
 
-def _cached(function: Any) -> Any:
-    """A function with a cache: by name if it can be imported, otherwise by value, and with an empty cache."""
-    found: Any = sys.modules.get(function.__module__) if function.__module__ != "__main__" else None
-    for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is function:
-        return function.__qualname__
-    return _with_cache, (function.__wrapped__, function.cache_parameters())
-
-
-def _with_cache(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
-    return functools.lru_cache(**parameters)(function)
-
-
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """A pickler that keeps the file name of each function, which cloudpickle leaves out since 3.1.3.
 
     Without it a traceback cannot show the user's lines.
     """
 
-    dispatch_table: ClassVar[Mapping[type, Any]] = ChainMap(
-        {CodeType: _code, type(functools.cache(len)): _cached}, cloudpickle.Pickler.dispatch_table
-    )
+    dispatch_table: ClassVar[Mapping[type, Any]] = ChainMap({CodeType: _code}, cloudpickle.Pickler.dispatch_table)
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is _Cached and self.is_by_value(value):
+            return _cached, (value.cache_parameters(), value.__wrapped__)
+        return super().reducer_override(value)
+
+    def is_by_value(self, value: Any) -> bool:
+        """Whether a cached function is pickled with its code, as no other process can import it."""
+        return cloudpickle.cloudpickle._lookup_module_and_qualname(value) is None
+
+
+_Cached = functools._lru_cache_wrapper
+
+
+def _cached(parameters: dict[str, Any], function: Callable[..., Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)

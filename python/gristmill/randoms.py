@@ -16,6 +16,8 @@ from . import _native, modules, pickles
 
 #: Values in values are looked at to this depth, containers up to this length, and objects up to this number.
 _DEPTH, _ITEMS, _OBJECTS = 8, 100, 10_000
+#: Names of modules and functions that draw random numbers.
+_DRAWING = frozenset(("random", "randint", "randrange", "shuffle", "choice", "choices", "sample", "uniform", "gauss", "normal"))
 _ATOMS = (str, int, float, bytes, bool, type(None))
 
 
@@ -39,12 +41,9 @@ class Generators:
         search = _Search()
         for function in functions:
             search.look(function, 0)
-        self.carried, self._names = search.found, search.names
-
-    @property
-    def are_used(self) -> bool:
-        """Whether the functions draw random numbers, as far as their code shows."""
-        return bool(self.carried) or not self._names.isdisjoint(("random", "randint", "shuffle", "choice", "sample", "uniform"))
+        self.carried = search.found
+        #: Whether the functions draw random numbers, as far as their code shows.
+        self.are_used = bool(search.found) or not _DRAWING.isdisjoint(search.names)
 
     def seed(self, *numbers: int) -> None:
         """Seeds all generators, each differently, so that their numbers follow from `numbers`."""

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
 
 RULES = '''
-import collections, enum, threading, time
+import abc, collections, enum, functools, threading, time
 from dataclasses import dataclass
 
 FACTOR = 2
@@ -19,6 +19,10 @@ MISSING = object()
 LOCK = threading.Lock()
 pick = lambda n: n + 1
 connection = None
+
+@functools.lru_cache(maxsize=4)
+def cached(n):
+    return n * 11
 
 class Wrong(Exception):
     pass
@@ -37,6 +41,19 @@ class Base:
 class Derived(Base):
     def name(self):
         return "derived of " + super().name()
+
+class Shape(abc.ABC):
+    def sides(self):
+        return 3
+
+class Proxy:
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of a request")
+    def __getattr__(self, name):
+        raise RuntimeError("outside of a request")
+
+PROXY = Proxy()
 
 class Color(enum.Enum):
     RED = 1
@@ -121,7 +138,15 @@ CHANGES = {
     "a function is a lambda": "rules.pick = lambda n: -n",
     "an attribute of a class is set": "rules.Point.scale = 99",
     "a method is replaced": "rules.Base.name = lambda self: 'replaced'",
-    "a module is reloaded": "edited('rules', 'FACTOR = 2', 'FACTOR = 1234'); edited('rules', 'return n\\n', 'return n + 5\\n'); importlib.reload(rules)",
+    "a module is reloaded": (
+        "edited('rules', 'FACTOR = 2', 'FACTOR = 1234'); edited('rules', 'return n\\n', 'return n + 5\\n'); importlib.reload(rules)"
+    ),
+    "an abstract class is patched": "rules.Shape.sides = lambda self: 4",
+    "a cached function is replaced": "import functools; rules.pick = functools.lru_cache(lambda n: n + 9)",
+    "a cached function is edited": "edited('rules', 'n * 11', 'n * 11 + 1'); importlib.reload(rules)",
+    "the program has a cached function": "import functools; own = functools.cache(lambda n: n + 9); rules.pick = lambda n: own(n)",
+    "a function is mocked": "import unittest.mock; unittest.mock.patch('rules.helper', lambda n: n + 4).start()",
+    "a proxy is there that may not be looked at": "rules.PROXY = rules.Proxy(); rules.table = lambda n: rules.PROXY is not None",
     "a file is edited and not reloaded": "edited('rules', 'FACTOR = 2', 'FACTOR = 1234')",
     "a function of the standard library is patched": "time.time = lambda: 12",
     "a class of the standard library is patched": "import collections; collections.Counter = lambda text: {'a': 'patched'}",
@@ -134,7 +159,7 @@ CHANGES = {
 END = """
 SEEN = [
     rules.f, rules.table, rules.picked, rules.by_name, rules.counted, rules.connected, other.outer, other.inside,
-    lambda n: rules.f(n), lambda n: rules.Point(2).scaled(), lambda n: rules.Derived().name(), lambda n: rules.point(3).scaled(),
+    lambda n: rules.f(n), lambda n: rules.Point(2).scaled(), lambda n: rules.Derived().name(), lambda n: rules.Shape().sides(), lambda n: rules.cached(n), lambda n: rules.point(3).scaled(),
     lambda n: rules.Color.RED is rules.Color(1), lambda n: rules.clock(n) if rules.clock(n) == 12 else "now",
 ]
 for function in SEEN:

@@ -280,7 +280,10 @@ class Functions:
     def generators(self) -> Generators:
         """The generators of random numbers that functions draw from, of each worker its own."""
         functions = itertools.chain.from_iterable(side.functions() for side in self.sides)
-        return Generators(each.itself() if isinstance(each, Deferred) else each for each in functions)
+        found = Generators(each.itself() if isinstance(each, Deferred) else each for each in functions)
+        # For draws in libraries, of a worker that only reduces.
+        found.seed(self.seed, os.getpid())
+        return found
 
 
 def _seeded(records: Iterable[Any], seed: Callable[..., object], numbers: Iterable[int] | None = None) -> Iterator[Any]:
