@@ -21,7 +21,7 @@ from ..batches import Batch, natively
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..keys import NoKey
-from ..plan import Narrow, Shuffle, Source, name
+from ..plan import Narrow, Shuffle, Source, name, step_of
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, steps_of
 from ..runs import BadRecord
@@ -291,12 +291,6 @@ class Log:
                 else:
                     bad[key] = entry
         return failures, bad
-
-
-def step_of(end: Shuffle | None) -> str:
-    """The method that a shuffle comes from; without one it is a join."""
-    kind = "join" if end is None else end.kind
-    return {"reduce": "reduce_by_key", "groups": "group_by_key", "sort": "sort_by"}.get(kind, kind)
 
 
 def _values(given: Any) -> Any:
