@@ -191,9 +191,10 @@ class Dataset(Exports[T]):
         return Dataset(plan.Shuffle(self._node, "distinct"))
 
     def sort_by(self, function: Callable[[T], Any], *, descending: bool = False) -> Dataset[T]:
-        """Sorts all records by `function(record)`, which is `None`, a number, text, bytes, or a tuple of these.
+        """Sorts all records by `function(record)`, whose type must have an order in Python: numbers, text, dates, tuples, ...
 
-        NaN is the greatest number. Records with equal keys come in any order. A key of another type ends the job with a `TypeError`.
+        NaN is the greatest number. Records with equal keys come in any order. A key without an order ends the job with a `TypeError`, and
+        :func:`gristmill.register_key` gives one to a class of your own.
 
         >>> import gristmill as gm
         >>> gm.from_iterable(["pear", "fig"]).sort_by(len).collect()

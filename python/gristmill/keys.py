@@ -481,6 +481,15 @@ def group_key(key: Any, depth: int = 0) -> Any:
     return (Form, form.kind, frozenset(Counter(parts).items())) if form.kind in (SET, DICT) else (Form, form.kind, *parts)
 
 
+def is_plain(key: Any) -> bool:
+    """Whether a key is its own form.
+
+    >>> is_plain((1, "a")), is_plain((1, ["a"]))
+    (True, False)
+    """
+    return all(map(is_plain, key)) if type(key) is tuple else type(key) in _RANKS
+
+
 def is_ordered(key: Any) -> bool:
     """Whether a key has an order.
 

@@ -186,6 +186,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def step_of(end: Shuffle | Join | None) -> str:
+    """The method that a shuffle comes from; without one it is a join."""
+    kind = end.kind if isinstance(end, Shuffle) else "join"
+    return {"reduce": "reduce_by_key", "groups": "group_by_key", "sort": "sort_by"}.get(kind, kind)
+
+
 def name(function: object) -> str:
     """The name of a function or reducer, for people."""
     if isinstance(function, Reducer):

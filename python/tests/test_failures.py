@@ -150,8 +150,8 @@ def test_mistakes_are_clear_errors() -> None:
         gm.range(1).join(gm.range(1), "outer")  # type: ignore[misc, arg-type]  # that is the mistake
     with pytest.raises(gm.PlanError, match=r"top\(by='size'\)"):
         gm.range(1).top(1, by="size")  # type: ignore[arg-type]  # that is the mistake
-    with pytest.raises(TypeError, match="keys of the type list have no order"):
-        gm.from_iterable([[1]]).sort_by(lambda record: record).collect()
+    with pytest.raises(TypeError, match="keys of the type dict have no order"):
+        gm.from_iterable([{"a": 1}]).sort_by(lambda record: record).collect()
 
 
 @pytest.mark.parametrize(

@@ -270,6 +270,19 @@ def test_what_nobody_knows_is_refused_by_name(key: Any, program: None) -> None:
             job()
 
 
+def test_keys_of_the_program_are_refused_before_the_job_runs(tmp_path: pathlib.Path) -> None:
+    """A stage ran for hours before the next one refused its keys."""
+
+    def ran(pair: tuple[int, int]) -> tuple[int, int]:
+        (tmp_path / "ran").touch()
+        return pair
+
+    first = gm.from_iterable([(1, 2)]).map(ran).reduce_by_key(gm.sum)
+    with pytest.raises(gm.PlanError, match="join: keys of the type Odd"):
+        first.join(gm.from_iterable([(Odd(1), 2)])).collect()
+    assert not (tmp_path / "ran").exists()
+
+
 def test_objects_that_are_equal_only_to_themselves_are_refused() -> None:
     """A generator or a lock as a key cannot be found again in another process."""
     with pytest.raises(gm.PlanError, match="distinct: keys of the type generator are equal only to themselves"):

@@ -204,7 +204,7 @@ impl Encoder<'_> {
             Err(error) => return Err(error),
         };
         if self.only_ordered && !is_ordered {
-            let why = keys_py(key.py(), intern!(key.py(), "no_order"))?.call1((key.get_type(),))?;
+            let why = key.py().import("gristmill.keys")?.call_method1("no_order", (key.get_type(),))?;
             return Err(NoOrder::new_err(why.unbind()));
         }
         self.is_odd |= kind != PLAIN;
@@ -283,14 +283,7 @@ fn check_depth(depth: usize) -> PyResult<()> {
 /// Returns the canonical form of a key.
 fn canonical<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let py = key.py();
-    let function = FUNCTION.get_or_try_init(py, || keys_py(py, intern!(py, "canonical")).map(Bound::unbind))?;
-    function.bind(py).call1((key,))
-}
-
-/// Returns what `python/gristmill/keys.py` calls so.
-fn keys_py<'py>(py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
-    py.import(intern!(py, "gristmill.keys"))?.getattr(name)
+    FUNCTION.import(key.py(), "gristmill.keys", "canonical")?.call1((key,))
 }
 
 /// Returns the error of a key that has no canonical form, where records are sorted.

@@ -8,14 +8,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .. import keys
 from ..errors import PlanError
-from ..plan import Stage
+from ..plan import Join, Shuffle, Source, Stage, stages, step_of
 from ..runs import Run
 from ..settings import Settings
 
 
 def run(stage: Stage, settings: Settings) -> Run[Any]:
     """Runs a stage and those before it, on the engine that the settings name."""
+    for part in stages(stage):
+        _refuse_keys(part)
     if settings.engine == "local":
         from . import local
 
@@ -35,3 +38,24 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
         ) from error
     found: Run[Any] = machine.run(stage, settings)
     return found
+
+
+def _refuse_keys(stage: Stage) -> None:
+    """Refuses keys of a type that nobody knows before the job runs, where the first record of the program tells it."""
+    end = stage.end
+    if not isinstance(end, Join) and not (isinstance(end, Shuffle) and end.kind in ("reduce", "groups", "distinct", "count_by_value")):
+        return
+    for source, narrows in zip(stage.inputs, stage.narrows):
+        if narrows or not isinstance(source, Source) or not isinstance(source.data, list) or source.kind != "iterable":
+            continue
+        for record in source.data[:1]:
+            of_pairs = isinstance(end, Join) or end.kind in ("reduce", "groups")
+            if of_pairs and not (isinstance(record, (tuple, list)) and len(record) == 2):
+                continue
+            try:
+                keys.group_key(record[0] if of_pairs else record)
+            except keys.NoKey as error:
+                raise PlanError(f"{step_of(end)}: {error}") from error
+            except Exception:
+                # A worker says what is wrong, and with which record.
+                continue

@@ -28,11 +28,11 @@ from .. import _native, keys, pickles
 from ..batches import Batch
 from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
-from ..plan import Shuffle, Source, name
+from ..plan import Shuffle, Source, name, step_of
 from ..randoms import Generators
 from ..replays import Call, Step, raised
 from ..runs import BadRecord
-from .functions import Failure, Reduce, Side, _first_failing, one_line, step_of
+from .functions import Failure, Reduce, Side, _first_failing, one_line
 
 #: Records that go through the functions together, unless they come in larger pieces.
 _CHUNK = 1024

@@ -20,7 +20,7 @@ from ..deferred import Deferred
 from ..errors import PACKAGE, InputError, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..keys import NoKey
-from ..plan import Narrow, Shuffle, Source, name
+from ..plan import Narrow, Shuffle, Source, name, step_of
 from ..randoms import Generators
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, made_of_group, raised, results, steps_of
@@ -334,12 +334,6 @@ class Log:
                 else:
                     bad[key] = entry
         return failures, bad
-
-
-def step_of(end: Shuffle | None) -> str:
-    """The method that a shuffle comes from; without one it is a join."""
-    kind = "join" if end is None else end.kind
-    return {"reduce": "reduce_by_key", "groups": "group_by_key", "sort": "sort_by"}.get(kind, kind)
 
 
 def _values(given: Any) -> Any:

@@ -16,7 +16,7 @@ from .. import cancel
 from ..deferred import functions
 from ..errors import JobError, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
-from ..keys import NoKey, NoOrder, SortKey, group_key, is_ordered
+from ..keys import NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
 from ..randoms import Generators
 from ..replays import Call, Step, applied, raised, steps_of
@@ -253,7 +253,11 @@ def _grouped(pairs: Iterable[tuple[Any, Any]], step: str) -> list[tuple[Any, lis
     """Values by key, in the order of the keys."""
     groups: dict[Any, tuple[Any, list[Any]]] = {}
     for key, value in pairs:
-        groups.setdefault(_form(group_key, key, step), (key, []))[1].append(value)
+        slot = _form(group_key, key, step)
+        shown, values = groups.setdefault(slot, (key, []))
+        values.append(value)
+        if shown is not key and is_plain(key) and not is_plain(shown):
+            groups[slot] = key, values
     return sorted(groups.values(), key=lambda group: SortKey(group[0], lenient=True))
 
 
