@@ -89,10 +89,11 @@ def is_true(found: Any) -> bool:
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    try:
-        return is_true(a == b)
-    except TypeError:  # `Decimal(1) == np.int64(1)`; turned round it is true
-        return is_true(b == a)
+    """Whether `a == b`, either way round: `Decimal(1) == np.int64(1)` raises an error, and `np.int64(1) == Decimal(1)` is true."""
+    for compared in (lambda: a == b, lambda: b == a):
+        with contextlib.suppress(TypeError, ValueError):
+            return is_true(compared())
+    return False
 
 
 def is_nan(a: Any) -> bool:
@@ -339,7 +340,7 @@ def difference(program: Program, found: Any, error: Exception | None = None, bad
         check_keys(answer, records)
     if error is not None or (answer.errors and end != "take"):
         fine = error is not None and any(fits(fault, error) for fault in answer.errors)
-        return None if fine else f"{error!r:.300} / {found!r} in place of {answer.errors or records!r}"
+        return None if fine else f"{error!r:.300} on {getattr(error, 'record', None)!r}, {found!r} in place of {answer.errors or records!r}"
     if end == "count":
         return None if found == len(records) else f"count {found} in place of {len(records)}"
     if end == "to_dict":
