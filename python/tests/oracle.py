@@ -11,8 +11,8 @@ holds all that the documents leave free, and :func:`difference` compares what an
 Where the documents do not say what must happen, the oracle raises :class:`Open`.
 """
 
-import contextlib
 import functools
+import inspect
 import math
 import numbers
 import operator
@@ -90,10 +90,7 @@ def is_true(found: Any) -> bool:
 
 def is_equal(a: Any, b: Any) -> bool:
     """Whether `a == b`, either way round: `Decimal(1) == np.int64(1)` raises an error, and `np.int64(1) == Decimal(1)` is true."""
-    for compared in (lambda: a == b, lambda: b == a):
-        with contextlib.suppress(TypeError, ValueError):
-            return is_true(compared())
-    return False
+    return any(is_true(outcome(compared)[0]) for compared in (lambda: a == b, lambda: b == a))
 
 
 def is_nan(a: Any) -> bool:
@@ -154,9 +151,10 @@ def compare(a: Any, b: Any) -> int:
         return next((order for order in map(compare, a, b) if order), len(a) - len(b))
     if is_nan(a) or is_nan(b):
         return is_nan(a) - is_nan(b)
-    for greater, less in ((lambda: a > b, lambda: a < b), (lambda: b < a, lambda: b > a)):
-        with contextlib.suppress(TypeError):
-            return is_true(greater()) - is_true(less())
+    for way in (lambda: is_true(a > b) - is_true(a < b), lambda: is_true(b < a) - is_true(b > a)):
+        found, failed = outcome(way)
+        if not failed:
+            return int(found)
     raise Open("the order of other types that Python cannot compare")
 
 
@@ -227,17 +225,23 @@ class Job:
     def __init__(self, program: Program) -> None:
         self.skip = program.skip
         self.answer = Answer([Row(place, record, [record]) for place, record in enumerate(program.source)])
-        for name, *arguments in program.steps:
+        for number, (name, *arguments) in enumerate(program.steps):
             if name == "cache":
                 self.answer.rows = [Row(place, record, [record]) for place, record in self.answer.each()]
             elif name in ("map", "filter", "flat_map", "map_batches", "key_by", "pluck"):
                 done = [(row, *outcome(narrow, name, arguments, row.records)) for row in self.answer.rows]
+                if name in ("flat_map", "map_batches") and number + 1 < len(program.steps) and any(failed for _, _, failed in done):
+                    self.ask_whether_half_way(arguments[0])
                 self.answer.rows = [Row(row.place, row.origin, made) for row, made, failed in done if not self.fails(row.origin, failed)]
             else:
                 self.answer.rows = self.wide(name, *arguments)
                 self.answer.is_straight = False
                 if self.answer.errors:
                     break
+
+    def ask_whether_half_way(self, function: Any) -> None:
+        if any(inspect.isgenerator(outcome(function, row.records and row.records[0])[0]) for row in self.answer.rows):
+            raise Open("whether later steps see, and fail on, what a generator yields before it fails")
 
     def fails(self, record: Any, error: type[Exception] | None) -> bool:
         if error:
@@ -287,13 +291,14 @@ class Job:
             # The documents do not say whether the error names the record of the stage or that of the function.
             if not self.fails(one_of([row.origin, *row.records]) if failed else None, failed):
                 keyed += zip(keys, row.records)
-        in_order = lambda a, b: (compare(b[0], a[0]) if descending else compare(a[0], b[0])) or (compare(a[1], b[1]) if ties else 0)
-        try:
-            [compare(key, key) for key, _ in keyed]
-            keyed.sort(key=functools.cmp_to_key(in_order))
-        except TypeError:
+        if any(outcome(compare, key, key)[1] for key, _ in keyed):
             self.answer.errors.append(Fault("order", None, TypeError))
             return []
+        in_order = lambda a, b: (compare(b[0], a[0]) if descending else compare(a[0], b[0])) or (compare(a[1], b[1]) if ties else 0)
+        try:
+            keyed.sort(key=functools.cmp_to_key(in_order))
+        except TypeError:
+            raise Open("which of equally great records is the smaller, if they have no order") from None
         return [Row(sum(in_order(other, pair) < 0 for other in keyed), pair[1], [pair[1]]) for pair in keyed]
 
 
@@ -376,13 +381,16 @@ def fits_bad(fault: Fault, bad: Any) -> bool:
 def is_in_order(answer: Answer, found: list[Any], equal: Callable[[Any, Any], bool]) -> bool:
     """Whether places do not fall, and no record is left out before the last."""
     last, left = 0, list(answer.each())
+    anywhere = [record for place, record in left if place is None]
     for record in found:
-        hit = min((hit for hit in left if equal(hit[1], record)), key=lambda hit: -1 if hit[0] is None else hit[0])
-        left = [other for other in left if other is not hit]
-        if hit[0] is not None and hit[0] < last:
-            return False
-        last = last if hit[0] is None else hit[0]
-    return bool(answer.errors) or any(place is None for place, _ in left) or all(place >= last for place, _ in left if place is not None)
+        hits = [hit for hit in left if equal(hit[1], record)]
+        if hits and not any(equal(other, record) for other in anywhere):
+            hit = min(hits, key=operator.itemgetter(0))
+            left = [other for other in left if other is not hit]
+            if hit[0] < last:
+                return False
+            last = hit[0]
+    return bool(answer.errors or anywhere) or all(place >= last for place, _ in left)
 
 
 def check_keys(answer: Answer, records: list[Any]) -> None:

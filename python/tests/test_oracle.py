@@ -317,6 +317,72 @@ def another_thread() -> Iterator[None]:
         thread.join()
 
 
+# The oracle itself, against answers written by hand.
+
+HANDS: list[tuple[Program, Any]] = [
+    (Program([1, 2, 3], [("map", negated()), ("filter", is_other(-2, None, None))]), [-1, -3]),
+    (Program([1, 2], [("flat_map", yielded(2, None, None)), ("map_batches", each(None, None))]), [1, 1, 2, 2]),
+    (Program([(1, "a"), (1.0, "b"), (2, "c")], [("reduce_by_key", "count")]), [(True, 2), (2, 1)]),
+    (Program([(nan, 1), (-nan, 2)], [("reduce_by_key", "sum")]), [(nan, 3)]),
+    (Program([(1, np.int64(2**62))] * 4, [("reduce_by_key", "sum")]), [(1, 2**64)]),
+    (Program([(1, Decimal("0.5")), (1, Fraction(1, 3)), (1, 1)], [("reduce_by_key", "min")]), [(1, Fraction(1, 3))]),
+    (Program([(1, 3), (1, np.float64(2)), (1, nan)], [("reduce_by_key", ("top", 2))]), [(1, [nan, 3])]),
+    (Program([(1, "b"), (1, "a")], [("reduce_by_key", "list"), ("pluck", 1)]), [["a", "b"]]),
+    (Program([(1, "b"), (1, "a"), (2, "c")], [("reduce_by_key", "first")], ("take", 1)), [(1, "a")]),
+    (Program([(1, 2), (3, 4)], [("pluck", (0, 1), 1), ("map", swapped())]), [(2, (1, 2)), (4, (3, 4))]),
+    (Program([("b", 2), (None, 1), (b"", 3), (0.5, 4)], [("sort_by_key", False)]), [(None, 1), (0.5, 4), ("b", 2), (b"", 3)]),
+    (Program([Level.HIGH, 1, nan, 0.5], [("sort_by", unless(None, None), True)]), [nan, Level.HIGH, 1, 0.5]),
+    (Program([("a", 1), ("b", 3), ("c", 3)], [("top", 2, "value")]), [("b", 3), ("c", 3)]),
+    (Program([Point(1, 2), (1, 2), [1], [1.0], Decimal("1.00"), 1], [("count_by_value",)]), [((1, 2), 2), ([1], 2), (1, 2)]),
+    (Program([(1, 2), (3, 4)], [("join", [(True, 5)], "inner")]), [(1, (2, 5))]),
+    (Program([(1, 2), (3, 4)], [("join", [(1, 5)], "left")]), [(1, (2, 5)), (3, (4, None))]),
+    (Program([(3, 4)], [("join", [(1, 5)], "full")]), [(1, (None, 5)), (3, (4, None))]),
+    (Program([(1, 2), (3, 4)], [("join", [(1, 5)], "anti")]), [(3, 4)]),
+    (Program([], [("join", [(1, 5)], "right"), ("cache",)]), [(1, (None, 5))]),
+    (Program([("a", 1), ("a", 2)], [], ("to_dict",)), {"a": 2}),
+    (Program([("a", 1), ("a", 2)], [("map_groups", sizes(None, None))], ("count",)), 1),
+    (Program([], [("distinct",)]), []),
+]
+
+
+@pytest.mark.parametrize("program, answer", HANDS, ids=map(str, range(len(HANDS))))
+def test_the_oracle_agrees_with_answers_written_by_hand(program: Program, answer: Any) -> None:
+    assert difference(program, answer) is None
+    check_all_differ(program, answer)
+
+
+def check_all_differ(program: Program, answer: Any) -> None:
+    """An answer with one record more, fewer, or in the place of another is a wrong one."""
+    wrong = [answer + 1] if isinstance(answer, int) else [answer | {"z": 1}] if isinstance(answer, dict) else [[*answer, "z"]]
+    wrong += [["z", *answer[1:]], answer[1:]] if isinstance(answer, list) and answer else []
+    assert all(difference(program, each) for each in wrong)
+
+
+def test_the_oracle_tells_orders_and_types_and_errors_apart() -> None:
+    assert difference(Program([1, 2], [("distinct",)]), [2, 1])
+    assert difference(Program([1], [("map", unless(None, None))]), [True])
+    assert not difference(Program([1], [("distinct",)]), [True])
+    assert difference(Program([1, 2], [("map", unless(1, StopIteration))]), [2])
+    failed = gm.JobError("refused", record=1)
+    failed.__cause__ = StopIteration()
+    assert not difference(Program([1, 2], [("map", unless(1, StopIteration))]), None, failed)
+    assert difference(Program([1, 2], [("map", unless(2, StopIteration))]), None, failed), "it names the record"
+    assert difference(Program([1, 2], [("map", unless(1, KeyError))]), None, failed), "its cause is what was raised"
+    assert difference(Program([1], []), None, failed)
+    bad = gm.BadRecord(1, "StopIteration: ")
+    assert not difference(Program([1, 2], [("flat_map", yielded(2, 1, KeyError))], skip=True), [2, 2], bad=[gm.BadRecord(1, "KeyError: 'refused'")])
+    assert not difference(Program([1, 2], [("map", unless(1, StopIteration))], skip=True), [2], bad=[bad])
+    assert difference(Program([1, 2], [("map", unless(1, StopIteration))], skip=True), [2], bad=[])
+    with pytest.raises(Open):
+        difference(Program([[1], [2]], [("sort_by", unless(None, None), False)]), [[1], [2]])
+
+
+@given(program=programs())
+@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+def test_a_program_can_be_pasted(program: Program) -> None:
+    assert repr(eval(repr(program))) == repr(program)
+
+
 def tries(parts: int) -> settings:
     phases = [Phase.explicit, Phase.generate, Phase.shrink]
     return settings(
