@@ -257,7 +257,7 @@ class Records(Iterator[T]):
         """Ends the job and its processes at once. Any thread may call it: one that waits for a record gets :class:`gristmill.Cancelled`.
 
         >>> import gristmill as gm
-        >>> records = gm.range(10**9).map(str).iterate()
+        >>> records = gm.range(1000).map(str).iterate()
         >>> next(records)
         '0'
         >>> records.close()

@@ -239,6 +239,7 @@ class _Job:
         self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: executors.Sink
     ) -> DataFrame:
         """The rows that become of rows in Python: of the records of `stage`, if it is given."""
+        self.token.check()
         end = _alone(stage.end) if stage is not None and isinstance(stage.end, Shuffle) else None
         counts = self.numbers[stage] if stage is not None and stage.end is None else None
         side = Side(None, list(map(_alone, narrows)), end)
