@@ -6,6 +6,7 @@ import builtins
 import dataclasses
 import html
 import itertools
+import reprlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
@@ -382,7 +383,11 @@ class Dataset(Exports[T]):
             raise TypeError(f"a dataset has no record [{index!r}]: use take(n) for the first records, or collect() for a list of all")
 
     def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
-        return engines.run(plan.stage_of(self._node), dataclasses.replace(settings.current(), timeline=timeline, live=live))
+        stage = plan.stage_of(self._node)
+        run = engines.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
+        sources = (source for each in plan.stages(stage) for source in each.inputs if isinstance(source, plan.Source))
+        run.kept = [source.data for source in sources if isinstance(source.data, Kept)]
+        return run
 
 
 class Groups(Generic[K, V]):
@@ -510,7 +515,7 @@ class Groups(Generic[K, V]):
 
 
 def _result(run: Run[T]) -> Result[T]:
-    return Result(builtins.list(run.records), run.bad_records, run.stats, run.timelines)
+    return Result(builtins.list(run.records), run.all_bad_records(), run.stats, run.timelines)
 
 
 def _count(method: str, count: Any, least: int) -> int:
@@ -528,12 +533,18 @@ def _key_and_values(key: K, values: list[V]) -> list[tuple[K, list[V]]]:
     return [(key, values)]
 
 
-def _key(pair: tuple[K, V]) -> K:
-    return pair[0]
+def _key(record: tuple[K, V]) -> K:
+    return _pair(record)[0]
 
 
-def _value(pair: tuple[K, V]) -> V:
-    return pair[1]
+def _value(record: tuple[K, V]) -> V:
+    return _pair(record)[1]
+
+
+def _pair(record: tuple[K, V]) -> tuple[K, V]:
+    if not isinstance(record, (tuple, list)) or len(record) != 2:
+        raise PlanError(f"the order by key or value needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
+    return record
 
 
 def _itself(record: T) -> T:

@@ -56,6 +56,12 @@ class Run(Generic[T]):
     count: Callable[[], int] | None = None
     #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as blocks.
     hold: Callable[[], Any] | None = None
+    #: What the job reads of datasets that are kept.
+    kept: Sequence[Kept[Any]] = ()
+
+    def all_bad_records(self) -> list[BadRecord]:
+        """The bad records of this job, and of those that made the kept records that it has read."""
+        return [bad for each in self.kept for bad in each.bad_records] + self.bad_records
 
     def to_dict(self) -> dict[Any, Any]:
         """The records, which are pairs, as a dictionary."""
@@ -88,6 +94,8 @@ class Kept(Sequence[T]):
 
     def __init__(self, make: Callable[[], Run[T]]) -> None:
         self._make: Callable[[], Run[T]] | None = make
+        #: Those that were set aside when they were made.
+        self.bad_records: list[BadRecord] = []
         #: Held while they are made: two threads of the program may ask for them.
         self._lock = threading.RLock()
         #: The records where the engine holds them, until somebody asks for them here; see :class:`Run`.
@@ -113,6 +121,7 @@ class Kept(Sequence[T]):
                 self.held, self._decode = run.hold(), run.decode
             else:
                 self._take(run)
+            self.bad_records = run.all_bad_records()
             self._make = None
 
     def _bring(self) -> None:

@@ -5,6 +5,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,3 +210,53 @@ def test_blocks_of_several_threads_leave_the_settings_of_the_program_as_they_wer
     with gm.configure() as settings:
         assert (settings.workers, settings.others) == (None, {"retries": 7})
     later.undo()
+
+
+def _unless(wrong: Any) -> Any:
+    def function(record: Any) -> Any:
+        if record == wrong:
+            raise KeyError(record)
+        return record
+
+    return function
+
+
+def test_a_bad_record_behind_a_shuffle_takes_no_other_with_it() -> None:
+    # With on_error="skip", all records of its key vanished, and only one of them was listed.
+    groups = gm.from_iterable([(1, 1), (1, 2), (2, 2)]).group_by_key()
+    each = groups.map_groups(lambda key, values: [(key, value) for value in sorted(values)])
+    joined = gm.from_iterable([(1, 1), (1, 2), (2, 2)]).join(gm.from_iterable([(1, 5)]))
+    with gm.configure(on_error="skip"):
+        for records, wrong, left in [(each, (1, 2), [(1, 1), (2, 2)]), (joined, (1, (2, 5)), [(1, (1, 5))])]:
+            for behind in (records.map(_unless(wrong)), records.map(_unless(wrong)).distinct()):
+                result = behind.run()
+                assert sorted(result) == left
+                assert [bad.record for bad in result.bad_records] == [wrong]
+
+
+def test_an_error_between_two_shuffles_names_its_record() -> None:
+    # Its record was None.
+    counted = gm.from_iterable("abcab").count_by_value()
+    for behind in (counted.map(_unless(("b", 2))), counted.map(_unless(("b", 2))).distinct()):
+        with pytest.raises(gm.JobError) as caught:
+            behind.collect()
+        assert caught.value.record == ("b", 2)
+
+
+def test_bad_records_of_cached_records_are_listed() -> None:
+    # The result of a cached dataset listed none of them.
+    with gm.configure(on_error="skip"):
+        cached = gm.from_iterable([1, 2, 3]).map(_unless(2)).cache()
+        for _ in range(2):
+            result = cached.map(_unless(3)).run()
+            assert list(result) == [1]
+            assert [bad.record for bad in result.bad_records] == [2, 3]
+
+
+@pytest.mark.parametrize("record", [b"ab", "ab", 7, (1,), (1, 2, 3)])
+def test_an_order_by_key_needs_pairs(record: Any) -> None:
+    # sort_by_key of bytes sorted by their first byte.
+    data = gm.from_iterable([(1, 2), record])
+    for job in (data.sort_by_key(), data.top(1, by="key"), data.top(1, by="value")):
+        with pytest.raises(gm.PlanError, match="needs pairs of a key and a value, and this record is"):
+            job.collect()

@@ -11,13 +11,14 @@ import pickle
 import reprlib
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _native, pickles, randoms
 from ..batches import Batch, natively
 from ..deferred import Deferred
-from ..errors import PACKAGE, InputError, user_traceback
+from ..errors import PACKAGE, InputError, PlanError, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..keys import NoKey
 from ..plan import Narrow, Shuffle, Source, name, step_of
@@ -186,12 +187,16 @@ class Functions:
         self._seed(tag, source, offset)
         if self.skip and side.is_opened:
             return self._map_opened(side, given)
+        if self.skip and side.is_made:
+            return self._map_made(side, given, (tag, source, offset))
         return side.outputs(given, functools.partial(self._seed, tag) if self.is_seeded else None)
 
     def map_each(self, tag: int, given: list[list[Any]], source: int, offset: int) -> list[list[Any]]:
         """The outputs for each of some lists of records."""
         chain = self.sides[tag].chain
         self._seed(tag, source, offset)
+        if self.skip:
+            return [self._map_made(self.sides[tag], records, (tag, source, offset, number)) for number, records in enumerate(given)]
         lists: list[Iterable[Any]] = list(given)
         if self.is_seeded:
             lists = [_seeded(records, functools.partial(self._seed, tag)) for records in given]
@@ -207,6 +212,8 @@ class Functions:
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
         """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
         side, error = self.sides[tag], raised(error)
+        if isinstance(error, PlanError):
+            return self.log.failure(error, kind="plan", text=str(error)), False
         if isinstance(error, _native.NotAPair):
             text = f"{step_of(side.end)} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
             return self.log.failure(error, kind="plan", text=text), False
@@ -218,13 +225,14 @@ class Functions:
             record = given[0] if count == 1 and isinstance(given, list) else None
             # A file that cannot be read is no bad record: with all of its records, too many would be set aside.
             return self.log.failure(error, kind="input", text=str(error), record=record), not side.is_opened
-        if count == 1:
+        # What the engine takes for one record of another stage may be many.
+        if count == 1 or side.is_made:
             for record, place in self._singly(side, given):
                 step, steps = _first_failing(side, record)
                 if step:
                     call = Call(steps, record).pickled()
                     error = raised(error, steps[-1][0])
-                    return self.log.failure(error, step=step, record=record, place=place, call=call), True
+                    return self.log.failure(error, step=step, record=record, place=place, call=call), not side.is_made
         return self.log.failure(error), True
 
     def failed_group(self, error: BaseException, key: Any, given: Any) -> str | None:
@@ -271,6 +279,29 @@ class Functions:
                 self.log.bad((place, number), bad)
                 continue
             yield from outputs
+
+    def _map_made(self, side: Side, records: list[Any], place: tuple[int, ...]) -> list[Any]:
+        """The outputs for the records of another stage, without those that fail.
+
+        The engine would set aside a key with all that became of it. `place` is that of the records, for the log.
+        """
+
+        def made(records: Iterable[Any]) -> list[Any]:
+            return list(side.chain(_seeded(records, functools.partial(self._seed, place[0])) if self.is_seeded else records))
+
+        with suppress(Exception):
+            return made(records)
+        outputs: list[Any] = []
+        for number, record in enumerate(records):
+            try:
+                outputs += made([record])
+            except PlanError:
+                raise
+            except Exception as error:
+                _, steps = _first_failing(side, record)
+                bad = BadRecord(record, one_line(raised(error, steps[-1][0] if steps else "")))
+                self.log.bad((self.seed, *place, number), bad)
+        return outputs
 
     def _seed(self, *place: int) -> None:
         """Draws of random numbers differ from job to job, but not when a worker does again what another had begun."""

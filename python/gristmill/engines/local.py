@@ -197,6 +197,8 @@ class _Job:
             return list(function()) if function is not None else call.run()
         except Exception as found:
             error = raised(found, steps[-1][0])
+            if isinstance(error, PlanError):
+                raise
             if not self.skip:
                 _raise_job_error(error, said, call, place)
             self.bad_records.append(BadRecord(call.record, _text(error), place.file, place.line, place.byte))

@@ -105,6 +105,9 @@ class _Job:
                         yield frame
                     else:
                         has_ended = kind in (b"E", b"D")
+                        while kind == b"E" and stream is not None and stream.receive():
+                            # The records before the one that failed.
+                            yield from stream.ready()
                         self._hear(kind, frame, bar)
                 if pipe.is_closed and not has_ended:
                     self.token.check()
