@@ -97,7 +97,7 @@ class Roots:
         module = value.__module__
         if isinstance(module, str):
             self.modules[module] = None
-        self.names.add(value.__qualname__.partition(".")[0])
+        self.names |= _holder_of(value)
         if isinstance(value, FunctionType) and (module == "__main__" or "<" in value.__qualname__ or module in _own()):
             self.names |= names_in(value.__code__)
 
@@ -166,7 +166,7 @@ class _Search:
         kind = value if isinstance(value, (type, FunctionType)) else type(value)
         if (module := getattr(kind, "__module__", None)) in self.own:
             self._module(module)
-            self.names.add(kind.__qualname__.partition(".")[0])
+            self.names |= _holder_of(kind)
         if isinstance(value, FunctionType):
             self.names |= names_in(value.__code__)
             for cell in value.__closure__ or ():
@@ -180,6 +180,12 @@ class _Search:
         elif depth < 3 and isinstance(value, (dict, list, tuple, set, frozenset)) and len(value) <= _ITEMS_MAX:
             for each in list(value.values() if isinstance(value, dict) else value):
                 self._value(each, depth + 1)
+
+
+def _holder_of(value: FunctionType | type) -> set[str]:
+    """The variable of its module in which a function or class can be found; none for what a function has made."""
+    name = value.__qualname__
+    return set() if "<locals>" in name else {name.partition(".")[0]}
 
 
 def names_in(code: CodeType) -> set[str]:
