@@ -31,11 +31,11 @@ W = TypeVar("W")
 class Dataset(Exports[T]):
     """Records, and the functions that they go through.
 
-    :func:`gristmill.read_text` and other sources make datasets. A dataset is lazy: methods that return a dataset only add to the plan, and those that return something else run the job. A job
-    ends with :class:`gristmill.JobError` if a function of the program fails, :class:`gristmill.WorkerDied` if a record kills its
-    worker every time, :class:`gristmill.InputError` if an input cannot be read, :class:`gristmill.ResourceError` if memory, disk or
-    time run out, and :class:`gristmill.PlanError` if a record does not fit its method, such as a record that is not a pair in
-    :meth:`reduce_by_key`.
+    :func:`gristmill.read_text` and other sources make datasets. A dataset is lazy: methods that return a dataset only add to the plan,
+    and those that return something else run the job. A job ends with :class:`gristmill.JobError` if a function of the program fails,
+    :class:`gristmill.WorkerDied` if a record kills its worker every time, :class:`gristmill.InputError` if an input cannot be read,
+    :class:`gristmill.ResourceError` if memory, disk or time run out, and :class:`gristmill.PlanError` if a record does not fit its
+    method, such as a record that is not a pair in :meth:`reduce_by_key`.
 
     >>> import gristmill as gm
     >>> even = gm.range(6).filter(lambda n: n % 2 == 0)

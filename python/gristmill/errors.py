@@ -94,7 +94,8 @@ class Cancelled(GristmillError):
 class RemoteError(GristmillError):
     """Stands for an exception of a worker that cannot be rebuilt in this process.
 
-    Its text is the traceback in the worker. It is the `__cause__` of a :class:`JobError`, for example if the class of the exception cannot be pickled.
+    Its text is the traceback in the worker. It is the `__cause__` of a :class:`JobError`, for example if the class of the exception
+    cannot be pickled.
 
     >>> import gristmill as gm
     >>> try:

@@ -236,15 +236,9 @@ class Records(Iterator[T]):
     def __init__(self, run: Callable[[], Run[T]]) -> None:
         self._token = Token()
         self._run = self._token.run(run)
-        #: Those that have arrived last.
-        self._arrived: list[T] = []
-        self._records = self._run.records if self._run.blocks is None else itertools.chain.from_iterable(self._lists())
-
-    def _lists(self) -> Iterator[list[T]]:
-        assert self._run.blocks is not None and self._run.decode is not None
-        for block in self._run.blocks:
-            self._arrived = self._run.decode(block)
-            yield self._arrived
+        #: The records that have arrived last.
+        self._arrived: list[list[T]] = [[]]
+        self._records = self._run.records if self._run.blocks is None else itertools.chain.from_iterable(_lists(self._run, self._arrived))
 
     def __iter__(self) -> Iterator[T]:
         # A loop over it costs no call of Python for each record.
@@ -269,4 +263,12 @@ class Records(Iterator[T]):
             # One that another thread is in ends there.
             with suppress(AttributeError, ValueError):
                 made.close()  # type: ignore[union-attr]
-        self._arrived.clear()
+        self._arrived[0].clear()
+
+
+def _lists(run: Run[T], arrived: list[list[T]]) -> Iterator[list[T]]:
+    """The records, a list for each block. It does not know its :class:`Records`, so that the job ends as soon as these are left."""
+    assert run.blocks is not None and run.decode is not None
+    for block in run.blocks:
+        arrived[0] = run.decode(block)
+        yield arrived[0]
