@@ -100,6 +100,12 @@ def _switch(value: Any) -> bool:
     return {"True": True, "False": False, "true": True, "false": False}[str(value)]
 
 
+def _whole_number(value: Any) -> int:
+    if isinstance(value, (bool, float)):
+        raise TypeError
+    return int(value)
+
+
 def folder(value: Any) -> str:
     """Returns the name of a folder as text."""
     found = os.fsdecode(value)
@@ -148,6 +154,10 @@ OWN: Mapping[str, tuple[Kind, str]] = {
         "Whether a record on which a function fails ends the job, or is set aside as a bad record",
     ),
     "deadline": (_seconds("no limit"), "The time after which a job ends with an error"),
+    "seed": (
+        Kind("a whole number or None", _whole_number, "other random numbers for each job"),
+        "The number from which the random numbers of a job follow, for any number of workers",
+    ),
     "engine": (
         Kind('"machine", "spark", a session of Spark, or "local"', lambda value: value, "machine"),
         "Where jobs run: on this machine, on Spark, or in this process in plain Python",

@@ -63,11 +63,9 @@ class Settings:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
-            raise ValueError(f"seed={self.seed!r}: it is a whole number")
         if self.engine not in ("machine", "spark", "local") and not hasattr(self.engine, "createDataFrame"):
             raise ValueError(f"engine={self.engine!r}: give {options.OWN['engine'][0].words}")
-        for name in ("workers", "spill_dir", "progress", "on_error", "deadline"):
+        for name in ("workers", "spill_dir", "progress", "on_error", "deadline", "seed"):
             if (value := getattr(self, name)) is not None or name == "on_error":
                 object.__setattr__(self, name, options.checked(name, value))
         others = {name: options.checked(name, value) for name, value in self.others.items() if value is not None}

@@ -144,7 +144,7 @@ def equal(a: Any, b: Any) -> bool:
         return False  # NumPy makes an array of the list.
     try:
         is_equal = bool(a == b)
-    except (TypeError, ValueError):  # NumPy and pandas do not compare days with months.
+    except (TypeError, ValueError, OverflowError):  # NumPy and pandas do not compare days with months, or floats with 10**500.
         return False
     return is_equal and (hashed(a) == hashed(b) or None in (hashed(a), hashed(b)))
 
@@ -177,8 +177,6 @@ def program(request: pytest.FixtureRequest, engine: str) -> Iterator[None]:
     if request.param == "fork":
         yield
         return
-    if engine != "machine":
-        pytest.skip("this engine does not ask")
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
     thread.start()

@@ -131,7 +131,7 @@ def test_the_kinds_and_defaults_are_those_of_the_engine() -> None:
 def test_help_and_the_reference_list_all_settings() -> None:
     """`help(gm.configure)` named none of them."""
     rows = options.listed(settings.engine_options())
-    fields = {name for name in gm.Settings.__dataclass_fields__ if name not in ("timeline", "others")}
+    fields = {name for name in gm.Settings.__dataclass_fields__ if name not in ("timeline", "live", "others")}
     assert {name for name, *_ in rows} == fields | set(settings.engine_options())
     text = gm.configure.__doc__ or ""
     for name, takes, default, about in rows:
