@@ -99,6 +99,7 @@ class _Walk:
             for match in matches:
                 self._found_file(match)
             return
+        path = _of_this_process(path)
         facts = _facts(path)
         if stat.S_ISDIR(facts.st_mode):
             before = len(self.files)
@@ -158,6 +159,13 @@ class _Walk:
     def told(self) -> str:
         """What was left out, in a sentence."""
         return "; ".join(_told(why, paths) for why, paths in self.left_out.items())
+
+
+def _of_this_process(path: str) -> str:
+    """The name that an open file of this process, such as standard input, has in the processes of the job."""
+    path = "/dev/fd/0" if path == "/dev/stdin" else path
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", path)
+    return f"/proc/{os.getpid()}/fd/{found[1]}" if found else path
 
 
 def _told(why: tuple[str, str], paths: list[str]) -> str:

@@ -6,6 +6,8 @@ import gzip
 import json
 import lzma
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -249,7 +251,7 @@ def test_a_folder_is_read_as_the_command_reads_it(tmp_path: Path) -> None:
     ]
     assert told[0].filename == __file__
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", gm.InputWarning)
         # What is named is read, whatever it is, as often as it is named.
         assert gm.read_text([folder / "link2", folder / "link2", folder / ".hidden"]).collect() == ["secret", "secret", ".hidden"]
         assert gm.read_text([folder / "link"]).collect() == ["secret"]
@@ -297,6 +299,20 @@ def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
     with gm.configure(deadline=30):
         assert gm.read_text(fifo).map(lambda line: (0, float(line))).reduce_by_key(gm.sum).collect() == [(0, 3.5)]
     writer.join(10)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0"])
+@pytest.mark.parametrize("engine", ["machine", "local"], indirect=True)
+def test_standard_input_is_that_of_the_program(engine: str, name: str) -> None:
+    """In a program with threads, `read_text("/dev/stdin")` gave nothing: the process of the job has another standard input."""
+    program = (
+        "import gristmill as gm, threading\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        f"gm.configure(engine={engine!r}, deadline=30)\n"
+        f"print(gm.read_text({name!r}).collect())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], input="1\n2\n", capture_output=True, text=True, timeout=60, check=False)
+    assert ran.stdout == "['1', '2']\n", ran.stderr
 
 
 def test_a_hyphen_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
