@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, over
 
 from . import engines, plan, settings
 from .batches import Format, OnArrays, OnTables, Pluck
-from .errors import PlanError
+from .errors import PairsNeeded, PlanError
 from .exports import Exports
 from .reducers import Reducer
 from .results import Result
@@ -543,7 +543,7 @@ def _value(record: tuple[K, V]) -> V:
 
 def _pair(record: tuple[K, V]) -> tuple[K, V]:
     if not isinstance(record, (tuple, list)) or len(record) != 2:
-        raise PlanError(f"the order by key or value needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
+        raise PairsNeeded(f"the order by key or value needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
     return record
 
 

@@ -40,6 +40,10 @@ class PlanError(GristmillError):
     """
 
 
+class PairsNeeded(PlanError):
+    """A record has no key or value to order it by. Raised in workers, where a function's own :class:`PlanError` is another error."""
+
+
 class InputError(GristmillError):
     """An input cannot be read, or is not in the format that was asked for.
 

@@ -26,7 +26,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from .. import _native, keys, pickles
 from ..batches import Batch
-from ..errors import InputError, PlanError
+from ..errors import InputError, PairsNeeded
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name, step_of
 from ..randoms import Generators
@@ -218,7 +218,7 @@ class Work:
 
     def _is_at_fault(self, error: BaseException, report: Report) -> None:
         """Ends the job if the plan is at fault, not the record."""
-        if isinstance(error, PlanError):
+        if isinstance(error, PairsNeeded):
             report.failed(error, kind="plan", text=str(error))
         if isinstance(error, _native.NotAPair):
             text = f"{step_of(self.side.end)} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"

@@ -18,7 +18,7 @@ from typing import Any
 from .. import _native, pickles, randoms
 from ..batches import Batch, natively
 from ..deferred import Deferred
-from ..errors import PACKAGE, InputError, PlanError, user_traceback
+from ..errors import PACKAGE, InputError, PairsNeeded, PlanError, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..keys import NoKey
 from ..plan import Narrow, Shuffle, Source, name, step_of
@@ -212,7 +212,7 @@ class Functions:
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
         """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
         side, error = self.sides[tag], raised(error)
-        if isinstance(error, PlanError):
+        if isinstance(error, PairsNeeded):
             return self.log.failure(error, kind="plan", text=str(error)), False
         if isinstance(error, _native.NotAPair):
             text = f"{step_of(side.end)} needs pairs of a key and a value, and this record is {reprlib.repr(error.args[0])}"
@@ -295,7 +295,7 @@ class Functions:
         for number, record in enumerate(records):
             try:
                 outputs += made([record])
-            except PlanError:
+            except PairsNeeded:
                 raise
             except Exception as error:
                 _, steps = _first_failing(side, record)

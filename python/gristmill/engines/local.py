@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from .. import cancel
 from ..deferred import functions
-from ..errors import JobError, PlanError, ResourceError, user_traceback
+from ..errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
@@ -197,7 +197,7 @@ class _Job:
             return list(function()) if function is not None else call.run()
         except Exception as found:
             error = raised(found, steps[-1][0])
-            if isinstance(error, PlanError):
+            if isinstance(error, PairsNeeded):
                 raise
             if not self.skip:
                 _raise_job_error(error, said, call, place)
