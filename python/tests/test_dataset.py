@@ -132,3 +132,21 @@ def test_parts_of_cached_records_are_as_those_of_a_list() -> None:
     assert (kept[0], kept[-1], kept[1234], len(kept)) == (expected[0], expected[-1], expected[1234], 3000)
     with pytest.raises(IndexError):
         kept[3000]
+
+
+def test_lines_of_text_are_counted_as_python_counts_them(tmp_path: Path) -> None:
+    # They do not become Python's objects in the workers.
+    lines = ["", "b", "a\x00", "é", "b", "https://example.com/" + "x" * 40, "https://example.com/" + "x" * 41, "", "last"]
+    (tmp_path / "lines").write_bytes("\r\n".join(lines[:4]).encode() + b"\n" + "\n".join(lines[4:]).encode())
+    text = gm.read_text(tmp_path / "lines")
+    assert text.distinct().collect() == sorted(set(lines))
+    assert text.count_by_value().collect() == sorted(Counter(lines).items())
+    assert text.count_by_value().top(2, by="value").collect() == [("", 2), ("b", 2)]
+    assert text.distinct().map(len).collect() == list(map(len, sorted(set(lines))))
+    (tmp_path / "lines").write_bytes(b"good\n\xff\nalso good\n")
+    with pytest.raises(gm.InputError, match="line 2, byte 5: this is not UTF-8"):
+        text.distinct().collect()
+    with gm.configure(on_error="skip"):
+        result = text.count_by_value().run()
+    assert list(result) == [("also good", 1), ("good", 1)]
+    assert [bad.line for bad in result.bad_records] == [2]

@@ -21,6 +21,10 @@ use crate::values::{self, Kind, Shown};
 pub enum End {
     /// The words of text, counted without Python.
     Words,
+    /// The lines of text, without Python: with their counts, or only which there are.
+    Lines {
+        distinct: bool,
+    },
     Count,
     Distinct,
     Sum,
@@ -363,12 +367,13 @@ impl<N: Number> Fold for N {
     }
 
     fn append(end: End, key: &[u8], number: N, to: &mut Vec<u8>) {
-        if end == End::Distinct {
-            return values::encode_key(key, Types::default(), to);
-        }
-        values::begin_pair(to);
         match end {
-            End::Words => values::encode_text(key, to),
+            End::Distinct => return values::encode_key(key, Types::default(), to),
+            End::Lines { distinct: true } => return values::encode_text(key, to),
+            _ => values::begin_pair(to),
+        }
+        match end {
+            End::Words | End::Lines { .. } => values::encode_text(key, to),
             _ => values::encode_key(key, Types::default(), to),
         }
         number.append(end, to);

@@ -112,6 +112,36 @@ impl MapReduce for Words {
     }
 }
 
+/// Counts lines of text.
+pub struct Lines;
+
+impl MapReduce for Lines {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let text = text_of(chunk)?;
+        let mut places = Vec::new();
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            places.push([start, start + without_end(line).len()].map(|place| place as u32));
+            start += line.len();
+        }
+        out.emit_each(text.as_bytes(), &places, 1);
+        Ok(())
+    }
+}
+
+/// Returns the text of a chunk.
+fn text_of<'c>(chunk: &'c Chunk<'_>) -> Result<&'c str, ProgramError> {
+    str::from_utf8(chunk.bytes())
+        .map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(NOT_UTF8))
+}
+
 impl Program {
     /// Maps while Python may write the shared arrays.
     fn map_to_arrays<V: Fold>(
@@ -207,10 +237,7 @@ impl Program {
         let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
         match kind {
             Records::Text => {
-                let text = str::from_utf8(chunk.bytes());
-                let text =
-                    text.map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(NOT_UTF8))?;
-                let lines = text.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
+                let lines = text_of(chunk)?.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
                 PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(made)
             }
             Records::Lines => {

@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::folds::{End, Fold, How};
 use crate::frames::{Blocks, Frames};
 use crate::groups::Partitions;
-use crate::program::{Form, Program, Records, Typed, Words};
+use crate::program::{Form, Lines, Program, Records, Typed, Words};
 use crate::timelines;
 
 /// The result of a stage that another stage reads.
@@ -90,8 +90,10 @@ impl Stage {
 
     /// Runs the stage. Its result goes to `frames` in order, or becomes the input of other stages.
     pub fn run(self, frames: &Frames, keep: bool) -> Result<(Option<Made>, Summary)> {
-        if self.program.end == End::Words {
-            return self.run_typed(Job::new(&Words, self.input.clone()), frames, keep);
+        match self.program.end {
+            End::Words => return self.run_typed(Job::new(&Words, self.input.clone()), frames, keep),
+            End::Lines { .. } => return self.run_typed(Job::new(&Lines, self.input.clone()), frames, keep),
+            _ => {}
         }
         match self.form {
             Form::Count => self.run_form::<u64>(frames, keep),
@@ -135,7 +137,7 @@ impl Stage {
     {
         let end = self.program.end;
         // If a Python function crashes, the pairs that native reducers have already reduced are kept.
-        let apart = end.reduces_natively() && !matches!(end, End::Words | End::Stream);
+        let apart = end.reduces_natively() && !matches!(end, End::Words | End::Lines { .. } | End::Stream);
         let mut job = job.reduce_apart(apart).options(&self.options).timeline(self.timeline);
         if self.program.stream.is_some() {
             // A sample would call the functions, and what they make would be sent.
@@ -187,6 +189,8 @@ fn tell(now: Progress, frames: &Frames) {
 pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyResult<End> {
     Ok(match name {
         "words" => End::Words,
+        "lines" => End::Lines { distinct: false },
+        "distinct-lines" => End::Lines { distinct: true },
         "count" => End::Count,
         "distinct" => End::Distinct,
         "sum" => End::Sum,

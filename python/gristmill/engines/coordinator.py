@@ -338,6 +338,8 @@ def _attempts(stage: Stage) -> list[_Attempt]:
         case Shuffle(kind="count_by_value"):
             return _counting(stage)
         case Shuffle(kind="distinct"):
+            if _is_lines(stage):
+                return [_Attempt("distinct-lines", "count")]
             return [_Attempt("distinct", form) for form in ("count", "count-shown")]
         case Shuffle(kind="sort" | "top" as kind):
             return [_Attempt(kind, "any")]
@@ -374,11 +376,19 @@ def _partition_bits(stage: Stage) -> int:
 
 def _counting(stage: Stage) -> list[_Attempt]:
     source = stage.inputs[0]
+    if _is_lines(stage):
+        return [_Attempt("lines", "count")]
     if isinstance(source, Source) and _is_strict_text(source):
         match stage.narrows[0]:
             case [Narrow(kind="flat_map", function=function)] if function is str.split:
                 return [_Attempt("words", "count"), _Attempt("count", "count-shown")]
     return [_Attempt("count", "count"), _Attempt("count", "count-shown")]
+
+
+def _is_lines(stage: Stage) -> bool:
+    """Whether the records of a stage are lines of text, which no function has changed."""
+    source = stage.inputs[0]
+    return isinstance(source, Source) and _is_strict_text(source) and not stage.narrows[0]
 
 
 def _is_strict_text(source: Source) -> bool:

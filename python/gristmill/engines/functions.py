@@ -18,7 +18,7 @@ from typing import Any
 from .. import _native, pickles, randoms
 from ..batches import Batch, natively
 from ..deferred import Deferred
-from ..errors import PACKAGE, InputError, PairsNeeded, PlanError, user_traceback
+from ..errors import PACKAGE, InputError, PairsNeeded, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..keys import NoKey
 from ..plan import Narrow, Shuffle, Source, name, step_of

@@ -61,7 +61,7 @@ pub trait Datum: 'static {
         None
     }
 
-    /// Returns the bytes that [`Datum::write`] writes, if they are already in memory.
+    /// Returns the bytes that [`Datum::write`] writes, if they are already in memory. Such values compare as these bytes do.
     #[doc(hidden)]
     #[inline(always)]
     fn written<'v>(_value: &'v Self::Ref<'_>) -> Option<&'v [u8]> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use gristmill_os::memory::prefer_huge_pages;
 use gristmill_page::prefetch;
 
-use crate::data::datum::{Datum, Key};
+use crate::data::datum::{Bytes, Datum, Key};
 use crate::data::entry;
 use crate::data::key;
 use crate::data::order::Order;
@@ -19,6 +19,8 @@ use crate::gather::partitions::Partitions;
 pub(crate) const ROW_BYTES: usize = size_of::<Row>();
 /// The distance in rows at which pairs are prefetched when they are read in order.
 pub(crate) const ROWS_AHEAD: usize = 16;
+/// Fewer rows are sorted by comparing them whole.
+const FEW_ROWS: usize = 32;
 /// The number of bits of a place for the position in a chunk or partition: 32, and the number of a list.
 const AT_BITS: u32 = 32 + LIST_BITS;
 /// The largest number of chunks in a pile: the other bits of a place number them.
@@ -199,17 +201,65 @@ impl<K: Key, V: Datum> Store<K, V> {
         if order != Order::Unordered {
             // Sort by prefix first, which needs no unpredictable branches, and then sort rows with equal prefixes.
             rows.sort_unstable_by_key(|row| row.prefix);
-            for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
-                // Equal prefixes are mostly values of one key, so sort by the values' prefixes.
-                let (key, _) = self.pair(equal[0]);
-                if order == Order::ByKey && equal.iter().all(|row| key::equal::<K>(self.pair(*row).0, key)) {
-                    equal.iter_mut().for_each(|row| row.prefix = V::prefix(self.pair(*row).1));
-                }
-                equal.sort_unstable_by(compare);
+            for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix) {
+                self.sort_equal(equal, order, 0);
             }
         }
         rows.truncate(limit);
         rows
+    }
+
+    /// Sorts rows whose prefixes are equal. If they are in the order of their keys, these have their first `depth` bytes in common.
+    fn sort_equal(&self, rows: &mut [Row], order: Order, depth: usize) {
+        if rows.len() < 2 {
+            return;
+        }
+        if order == Order::ByKey {
+            let (key, _) = self.pair(rows[0]);
+            if rows.iter().all(|row| key::equal::<K>(self.pair(*row).0, key)) {
+                // The values of one key, which is what equal prefixes mostly are.
+                rows.iter_mut().for_each(|row| row.prefix = V::prefix(self.pair(*row).1));
+            } else if let Some(first) = K::written(&key).filter(|_| rows.len() >= FEW_ROWS) {
+                return self.sort_after_common(rows, order, first, depth);
+            }
+        }
+        rows.sort_unstable_by(|a, b| {
+            a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(*a), self.pair(*b)))
+        });
+    }
+
+    /// Sorts rows by the eight bytes of their keys behind those that all have in common, and then rows for which these are equal, too.
+    /// Long keys that begin alike, such as the addresses of one site, are so compared few times. `first` is one of the keys.
+    fn sort_after_common(&self, rows: &mut [Row], order: Order, first: &[u8], depth: usize) {
+        let mut common = first.len();
+        self.for_each_key(rows, |_, key| {
+            let alike = first[depth..common].iter().zip(&key[depth..]).take_while(|(a, b)| a == b);
+            common = depth + alike.count();
+        });
+        self.for_each_key(rows, |row, key| row.prefix = Bytes::prefix(&key[common..]));
+        rows.sort_unstable_by_key(|row| row.prefix);
+        let deeper = common + size_of::<u64>();
+        for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
+            // A key that ends here differs from one that goes on with zeros, although their prefixes are equal.
+            let mut go_on = true;
+            self.for_each_key(equal, |_, key| go_on &= key.len() >= deeper);
+            if go_on {
+                self.sort_equal(equal, order, deeper);
+            } else {
+                equal.sort_unstable_by(|a, b| order.compare::<K, V>(self.pair(*a), self.pair(*b)));
+            }
+        }
+    }
+
+    /// Visits rows with the bytes of their keys, which are written as such.
+    fn for_each_key(&self, rows: &mut [Row], mut visit: impl FnMut(&mut Row, &[u8])) {
+        for number in 0..rows.len() {
+            if let Some(ahead) = rows.get(number + ROWS_AHEAD) {
+                self.prefetch(*ahead);
+            }
+            let (key, _) = self.pair(rows[number]);
+            visit(&mut rows[number], K::written(&key).expect("all keys are of one type"));
+        }
     }
 
     /// Returns an upper bound of the number of pairs in a part.
@@ -370,7 +420,9 @@ mod tests {
         fn rows_are_the_first_pairs_in_order(
             pairs in prop::collection::vec((prop::collection::vec(0u8..3, 0..12), 0u64..5), 0..300),
             limit in 0usize..400,
+            common in prop::collection::vec(0u8..3, 0..20),
         ) {
+            let pairs: Vec<_> = pairs.into_iter().map(|(key, value)| ([&common[..], &key].concat(), value)).collect();
             let mut pile = Pile::<Bytes, u64>::new(1);
             pairs.iter().for_each(|(key, value)| pile.push(0, key, *value));
             let mut store = Store::Pile(pile);

@@ -39,7 +39,8 @@ fn any_csv_gives_the_rows_of_the_csv_crate() {
         let (mut sequential, mut found) = (Vec::new(), Vec::new());
         rows(&content, &mut sequential);
         let (source, _file) = source(Packing::Plain, &content).expect("plain");
-        let mut tasks = Tasks::cut([source].into(), Records::Csv(Syntax::default()), Splits::of(random.u64(1..60)), 1 << 20);
+        let mut tasks =
+            Tasks::cut([source].into(), Records::Csv(Syntax::default()), Splits::of(random.u64(1..60)), 1 << 20);
         scan_quotes(&mut tasks, 2).expect("plain");
         let mut reader = Reader::new(random.usize(1..60));
         for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {
