@@ -32,9 +32,9 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from . import _native, logs, modules, unpicklable
+from . import _native, logs, modules, surroundings, unpicklable
 from .batches import OnArrays, OnTables
 from .deferred import Imports, Parcel, Refused, opened, opened_later
 from .engines.streams import Stream, Wanted
@@ -245,7 +245,7 @@ class _Starter:
     def _job(self, settings: Settings, stream: Stream | None, talk: Callable[[socket.socket], bool]) -> Started | None:
         """Starts the process of a job, which `talk` gives what it needs; `None` if it gives up."""
         wanted = None if stream is None else stream.wanted()
-        around = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), _environment(), logs.levels(), wanted))
+        around = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), _environment(), logs.levels(), surroundings.state(), wanted))
         read, write = _pipe()
         entries = Entries()
         ours, theirs = socket.socketpair()
@@ -401,7 +401,7 @@ def serve(descriptor: int) -> None:
 
 def _begun(around: bytes, pipe: int, channel: int, entries: int, *stream: int) -> int:
     """Forks the process of a job."""
-    folder, sys.path[:], sys.argv[:], environment, levels, wanted = pickle.loads(around)
+    folder, sys.path[:], sys.argv[:], environment, levels, state, wanted = pickle.loads(around)
     if wanted is not None:
         wanted.socket, wanted.turn = stream
     with suppress(OSError):
@@ -415,15 +415,16 @@ def _begun(around: bytes, pipe: int, channel: int, entries: int, *stream: int) -
     if pid == 0:
         for descriptor in (pipe, entries, *stream):
             os.set_inheritable(descriptor, False)
-        _run(lambda: _plan(channel, levels), pipe, entries, starter, wanted)
+        _run(lambda: _plan(channel, levels, state), pipe, entries, starter, wanted)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(pid, pid)
     return pid
 
 
-def _plan(channel: int, levels: bytes) -> tuple[Stage, Settings]:
+def _plan(channel: int, levels: bytes, state: dict[str, Any]) -> tuple[Stage, Settings]:
     """The plan of a job, in its process. Ends the process if the plan cannot run here, after telling the program why."""
     before = set(sys.modules)
+    surroundings.adopt(state)
     with socket.socket(fileno=channel) as end:
         end.set_inheritable(False)
         told, way = set[str](), _take(end)

@@ -11,13 +11,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 from . import cancel, options, plan, settings
 from .dataset import Dataset
 from .errors import GristmillError, JobError, PlanError
 from .paths import AnyPath, Paths, found, text_of
-from .runs import Kept, Run
+from .runs import BadRecord, Kept, Run
 from .settings import Settings
 
 #: With `on_error="skip"`, a job sets aside up to so many records.
@@ -51,9 +52,15 @@ def group_by(
 
     def make() -> Run[tuple[Any, Any]]:
         output = tempfile.TemporaryFile()
-        _run(arguments, given, settings.current(), output)
+        with tempfile.TemporaryDirectory() as folder:
+            bad = Path(folder) / "bad.jsonl"
+            chosen = settings.current()
+            listing = ["--bad-records", str(bad)] if chosen.on_error == "skip" else []
+            said = _run([*arguments, *listing], given, chosen, output)
+            _tell(said.replace(f"{bad} says which and why", "bad_records of the result says which and why"))
+            bad_records = list(_bad_records(bad))
         output.seek(0)
-        return Run(_pairs(output, "count" if sum is None else "sum"), stats={"engine": "command"})
+        return Run(_pairs(output, "count" if sum is None else "sum"), bad_records, stats={"engine": "command"})
 
     return Dataset(plan.Source("iterable", Kept(make), {"cached": True}))
 
@@ -75,7 +82,7 @@ def sort_files(paths: Paths, output: AnyPath, *, key_bytes: tuple[int, int] | No
     arguments = ["sort", "--output", text_of(output)]
     if key_bytes is not None:
         arguments += ["--key-bytes", f"{key_bytes[0]}..{key_bytes[1]}"]
-    _run(arguments, found(paths), settings.current(), subprocess.DEVNULL)
+    _tell(_run(arguments, found(paths), settings.current(), subprocess.DEVNULL))
 
 
 def _pairs(output: IO[bytes], value: str) -> Iterator[tuple[Any, Any]]:
@@ -86,8 +93,18 @@ def _pairs(output: IO[bytes], value: str) -> Iterator[tuple[Any, Any]]:
             yield key, row.get(value)
 
 
-def _run(arguments: list[str], paths: Iterable[str], chosen: Settings, output: IO[bytes] | int) -> None:
-    """Runs the command on files. Its messages go to standard error; that of a failure becomes an exception."""
+def _bad_records(path: Path) -> Iterator[BadRecord]:
+    """The records that the command has set aside, as it lists them."""
+    if path.exists():
+        for line in path.read_bytes().splitlines():
+            row = json.loads(line)
+            record = row["record"].encode() if "record" in row else base64.b64decode(row.get("record_base64", ""))
+            file = row["file"] if "file" in row else os.fsdecode(base64.b64decode(row["file_base64"]))
+            yield BadRecord(record, row["cause"], file, row.get("line"), row.get("offset"))
+
+
+def _run(arguments: list[str], paths: Iterable[str], chosen: Settings, output: IO[bytes] | int) -> str:
+    """Runs the command on files. Returns its messages; that of a failure becomes an exception."""
     if chosen.engine not in ("machine", "local"):
         raise PlanError(f"gristmill {arguments[0]} runs on this machine, not on Spark; read_csv, read_text and what follows them do")
     with tempfile.TemporaryFile() as names:
@@ -104,11 +121,14 @@ def _run(arguments: list[str], paths: Iterable[str], chosen: Settings, output: I
     token.check()
     said = stderr.decode(errors="replace").strip()
     if ran.returncode == 0:
-        if said:
-            print(said, file=sys.stderr)
-        return
+        return said
     message = said or f"gristmill {arguments[0]} ended with status {ran.returncode}"
     raise PlanError(message) if ran.returncode == 2 else JobError(message)
+
+
+def _tell(said: str) -> None:
+    if said:
+        print(said, file=sys.stderr)
 
 
 def _options(chosen: Settings) -> Iterator[str]:

@@ -7,6 +7,7 @@ import dataclasses
 import html
 import itertools
 import reprlib
+import sys
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
@@ -524,8 +525,8 @@ def _count(method: str, count: Any, least: int) -> int:
         found = operator.index(count)
     except TypeError:
         found = least - 1
-    if isinstance(count, bool) or found < least:
-        raise PlanError(f"{method}({count!r}): give a whole number, at least {least}")
+    if isinstance(count, bool) or not least <= found <= sys.maxsize:
+        raise PlanError(f"{method}({count!r}): give a whole number from {least} to {sys.maxsize}")
     return found
 
 

@@ -72,7 +72,7 @@ class Exports(Generic[T_co]):
 
         The file appears when it is complete, and is compressed if its name ends in `.gz`, `.zst`, `.bz2` or `.xz`, as with the other
         methods that write. Raises `OSError` before the job runs if the file cannot be written, and :class:`gristmill.PlanError` for
-        text that UTF-8 cannot hold.
+        text with a line end in it, and for text that UTF-8 cannot hold.
 
         >>> import gristmill as gm, tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "numbers"

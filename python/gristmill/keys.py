@@ -184,8 +184,22 @@ def _refuse(kind: type) -> Rule:
     return rule
 
 
+class KeyFunctionFailed(Exception):
+    """A function that a user has registered has failed on a key. Its cause is what the function raised."""
+
+    def __init__(self, kind: type, key: Any) -> None:
+        super().__init__(kind, key)
+        self.kind, self.key = kind, key
+
+
 def _of_registered(kind: type, function: Callable[[Any], Any]) -> Rule:
-    return lambda key: Form(REGISTERED, (*_name(kind), function(key)))
+    def rule(key: Any) -> Form:
+        try:
+            return Form(REGISTERED, (*_name(kind), function(key)))
+        except Exception as error:
+            raise KeyFunctionFailed(kind, key) from error
+
+    return rule
 
 
 def _of_numpy(kind: type) -> Rule | None:
@@ -341,8 +355,15 @@ def _span_us(span: datetime.timedelta) -> int:
 
 
 def _datetime(key: datetime.datetime) -> Form:
-    """A point in time: microseconds since the year 1 and attoseconds, which pandas and NumPy have. As in Python's own hashes, the earlier one counts of two that a clock shows alike when it is put back."""
-    return _at(key, (key.replace(fold=0) if key.fold else key).utcoffset())
+    """A point in time: microseconds since the year 1 and attoseconds, which pandas and NumPy have.
+
+    Times that a clock shows twice, or never, equal none of another zone, and in their own zone those that the clock shows alike (PEP 495).
+    """
+    early, late = key.replace(fold=0).utcoffset(), key.replace(fold=1).utcoffset()
+    form = _at(key, early)
+    if early == late:
+        return form
+    return form._replace(value=(*form.value, str(key.tzinfo), key.toordinal() * _DAY_US + _day_us(key)))
 
 
 def _timestamp(key: Any) -> Form:

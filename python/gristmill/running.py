@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import concurrent.futures
 import contextvars
-import itertools
 import os
 import threading
 import time
@@ -238,10 +237,9 @@ class Records(Iterator[T]):
         self._run = self._token.run(run)
         #: The records that have arrived last.
         self._arrived: list[list[T]] = [[]]
-        self._records = self._run.records if self._run.blocks is None else itertools.chain.from_iterable(_lists(self._run, self._arrived))
+        self._records = self._run.records if self._run.blocks is None else _records(self._run, self._arrived)
 
     def __iter__(self) -> Iterator[T]:
-        # A loop over it costs no call of Python for each record.
         return self._records
 
     def __next__(self) -> T:
@@ -266,9 +264,12 @@ class Records(Iterator[T]):
         self._arrived[0].clear()
 
 
-def _lists(run: Run[T], arrived: list[list[T]]) -> Iterator[list[T]]:
-    """The records, a list for each block. It does not know its :class:`Records`, so that the job ends as soon as these are left."""
+def _records(run: Run[T], arrived: list[list[T]]) -> Iterator[T]:
+    """The records of each block. It does not know its :class:`Records`, so that the job ends as soon as these are left.
+
+    A generator, because two threads that use one get an error, where an iterator of itertools may crash.
+    """
     assert run.blocks is not None and run.decode is not None
     for block in run.blocks:
         arrived[0] = run.decode(block)
-        yield arrived[0]
+        yield from arrived[0]

@@ -112,7 +112,13 @@ def write_text(path: AnyPath, records: Callable[[], Iterable[Any]]) -> int:
     with _text_file(path, "surrogateescape") as file:
         try:
             for record in records():
-                file.write(str(record) + "\n")
+                line = str(record)
+                if "\n" in line or line.endswith("\r"):
+                    raise PlanError(
+                        f"write_text writes a line for each record, and record {count + 1} has line ends in it: {reprlib.repr(line)}. "
+                        "write_jsonl keeps them"
+                    )
+                file.write(line + "\n")
                 count += 1
         except UnicodeEncodeError as error:
             raise _no_text("write_text", count, record) from error

@@ -93,11 +93,11 @@ def test_a_number_of_records_is_a_whole_number(count: Any) -> None:
     """`take(-1)` was an error about the arguments of `islice`, and `top(2.5)` one of the engine."""
     data = gm.from_iterable(PAIRS)
     for name, call in (("take", data.take), ("show", data.show), ("top", data.top), ("take", data.group_by_key().take)):
-        with pytest.raises(gm.PlanError, match=f"^{name}\\({re.escape(repr(count))}\\): give a whole number, at least [01]$"):
+        with pytest.raises(gm.PlanError, match=f"^{name}\\({re.escape(repr(count))}\\): give a whole number from [01] to"):
             call(count)
-    with pytest.raises(ValueError, match="give a whole number, at least 1"):
+    with pytest.raises(ValueError, match="give a whole number"):
         gm.top(count)
-    with pytest.raises(gm.PlanError, match="give a whole number, at least 1"):
+    with pytest.raises(gm.PlanError, match="give a whole number"):
         gm.iterate(data, lambda state: state, steps=count)
 
 

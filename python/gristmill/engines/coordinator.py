@@ -206,6 +206,10 @@ class _Job:
             timeline=self.settings.timeline,
             **options,
         )
+        told["bad_records"] = [
+            (path, line, offset, self.object_at(offset) if _is_made(path) else record, cause)
+            for path, line, offset, record, cause in told["bad_records"]
+        ]
         told["deaths"] = [in_words_of_python(death) for death in told["deaths"]]
         if (timeline := told.pop("timeline")) is not None:
             *known, marks = timeline
@@ -312,6 +316,7 @@ def in_words_of_python(text: str) -> str:
 
     # Names of files may have characters that steer a terminal.
     text = printable(text).replace("the shared output ", "the shared array ")
+    text = text.replace("Raise the limit with Job::record_bytes_max", "gm.read_files reads whole files, of any record length")
     text = re.sub(r"records of the program bytes (\d+)\.\.(\d+)", r"records \1 to \2 of the program", text)
     return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)
 

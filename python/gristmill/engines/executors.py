@@ -218,6 +218,8 @@ class Work:
 
     def _is_at_fault(self, error: BaseException, report: Report) -> None:
         """Ends the job if the plan is at fault, not the record."""
+        if isinstance(error, keys.KeyFunctionFailed) and not report.skip:
+            report.failed(error.__cause__ or error, step=f"the key function of {error.kind.__qualname__}", record=error.key)
         if isinstance(error, PairsNeeded):
             report.failed(error, kind="plan", text=str(error))
         if isinstance(error, _native.NotAPair):

@@ -20,7 +20,7 @@ from ..batches import Batch, natively
 from ..deferred import Deferred
 from ..errors import PACKAGE, InputError, PairsNeeded, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
-from ..keys import NoKey
+from ..keys import KeyFunctionFailed, NoKey
 from ..plan import Narrow, Shuffle, Source, name, step_of
 from ..randoms import Generators
 from ..reducers import Reducer
@@ -212,6 +212,9 @@ class Functions:
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
         """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
         side, error = self.sides[tag], raised(error)
+        if isinstance(error, KeyFunctionFailed):
+            step = f"the key function of {error.kind.__qualname__}"
+            return self.log.failure(error.__cause__ or error, step=step, record=error.key), True
         if isinstance(error, PairsNeeded):
             return self.log.failure(error, kind="plan", text=str(error)), False
         if isinstance(error, _native.NotAPair):

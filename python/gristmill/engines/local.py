@@ -16,7 +16,7 @@ from .. import cancel
 from ..deferred import functions
 from ..errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
-from ..keys import NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
+from ..keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
 from ..randoms import Generators
 from ..replays import Call, Step, applied, raised, steps_of
@@ -122,7 +122,7 @@ class _Job:
             try:
                 outputs = applied(steps[0], [record for record, _ in batch])
                 yield from ((output, NOWHERE) for output in (list(outputs) if self.skip else outputs))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 for record, place in batch:
                     yield from ((output, NOWHERE) for output in self.guarded(said, steps, record, place) if self.skip)
                 if not self.skip:
@@ -195,7 +195,7 @@ class _Job:
         call = Call(steps, given)
         try:
             return list(function()) if function is not None else call.run()
-        except Exception as found:
+        except (Exception, SystemExit) as found:
             error = raised(found, steps[-1][0])
             if isinstance(error, PairsNeeded):
                 raise
@@ -217,7 +217,7 @@ def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, record
     except JobError:
         # An earlier step has failed.
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _raise_job_error(raised(error, steps[-1][0]), said, Call(steps, given), place)
 
 
@@ -271,6 +271,9 @@ def _form(function: Callable[[Any], T], key: Any, step: str) -> T:
         raise PlanError(f"{step}: {error}") from error
     except NoOrder as error:
         raise TypeError(str(error)) from None
+    except KeyFunctionFailed as error:
+        said = f"the key function of {error.kind.__qualname__}"
+        _raise_job_error(error.__cause__ or error, said, Call([("map", function)], error.key), NOWHERE)
     except Exception as error:
         _raise_job_error(error, step, Call([("map", function)], key), NOWHERE)
 

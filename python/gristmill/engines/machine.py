@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from .. import _native, _starter, cancel
-from ..errors import ResourceError, WorkerDied, raise_as
+from ..errors import JobError, ResourceError, WorkerDied, raise_as
 from ..plan import Stage
 from ..progress import Bar
 from ..runs import BadRecord, Kept, Run, keeping_all
@@ -48,8 +48,11 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
 
 def decoded(frame: bytes) -> list[Any]:
     """The records of a block."""
-    with keeping_all():
-        return _native.decode(frame)
+    try:
+        with keeping_all():
+            return _native.decode(frame)
+    except Exception as error:
+        raise JobError(f"a record that a function has made cannot be unpickled here: {type(error).__name__}: {error}") from error
 
 
 class _Job:

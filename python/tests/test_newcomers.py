@@ -1,0 +1,170 @@
+"""What users met who had only the documents."""
+
+import datetime
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import gristmill as gm
+
+NEW_YORK = ZoneInfo("America/New_York")
+UTC = datetime.timezone.utc
+
+
+def test_times_that_a_clock_shows_twice_are_one_key_as_in_python() -> None:
+    # The later of two equal clock times was one key with an instant that it does not equal.
+    late = datetime.datetime(2024, 11, 3, 1, 30, fold=1, tzinfo=NEW_YORK)
+    times = [late, late.replace(fold=0), datetime.datetime(2024, 11, 3, 5, 30, tzinfo=UTC), datetime.datetime(2024, 11, 3, 6, 30, tzinfo=UTC)]
+    times += [datetime.datetime(2024, 3, 10, hour, 30, tzinfo=NEW_YORK) for hour in (2, 3)]
+    times += [datetime.datetime(2024, 7, 1, 12, tzinfo=NEW_YORK), datetime.datetime(2024, 7, 1, 16, tzinfo=UTC)]
+    expected = sorted(sum(time == other for other in times) for time in times)
+    found = gm.from_iterable(times).count_by_value().collect()
+    assert sorted(count for _, count in found for _ in range(count)) == expected
+
+
+def test_text_with_line_ends_is_not_written_as_lines(tmp_path: Path) -> None:
+    # A record with a line end was read back as two.
+    for record in ("a\nb", "d\r\n", "c\r"):
+        with pytest.raises(gm.PlanError, match="record 2 has line ends in it.*write_jsonl keeps them"):
+            gm.from_iterable(["first", record]).write_text(tmp_path / "lines")
+        gm.from_iterable([record]).write_jsonl(tmp_path / "lines.jsonl")
+        assert gm.read_jsonl(tmp_path / "lines.jsonl").collect() == [record]
+    assert not (tmp_path / "lines").exists()
+
+
+def test_an_iterator_that_threads_share_is_an_error_and_no_crash() -> None:
+    # Python crashed.
+    program = """
+import gristmill as gm, threading, sys
+it = gm.range(10**5).iterate(); got = []; errors = []
+def pull():
+    try:
+        for x in it: got.append(x)
+    except ValueError as e: errors.append(e)
+threads = [threading.Thread(target=pull) for _ in range(3)]
+[t.start() for t in threads]; [t.join(30) for t in threads]
+assert len(set(got)) == len(got)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("engine", ["machine"], indirect=True)
+def test_a_record_that_kills_its_worker_is_listed(engine: str) -> None:
+    # It was listed as b"\\x00".
+    with gm.configure(on_error="skip"):
+        assert [bad.record for bad in gm.range(20).map(lambda x: os._exit(9) if x == 7 else x).run().bad_records] == [7]
+
+
+def test_rows_that_group_by_sets_aside_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # They were written to a file in the current folder, and the result listed none.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").write_text("shop,price\na,1\nb,x\n")
+    with gm.configure(on_error="skip"):
+        result = gm.group_by("sales.csv", "shop", sum="price").run()
+    assert list(result) == [("a", 1)]
+    assert [(bad.record, bad.line) for bad in result.bad_records] == [(b"b,x", 3)]
+    assert os.listdir() == ["sales.csv"]
+
+
+class Strange:
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+def test_a_key_function_that_fails_is_named() -> None:
+    # The error had neither the function nor the record.
+    def key(strange: Strange) -> int:
+        return 1 // 0
+
+    gm.register_key(Strange, key)
+    data = gm.from_iterable([Strange()])
+    for job in (data.distinct(), data.map(lambda each: (each, 1)).reduce_by_key(gm.sum), data.sort_by(lambda each: each)):
+        with pytest.raises(gm.JobError, match="ZeroDivisionError.*\n.*key function of Strange"):
+            job.collect()
+
+
+class Unbuildable(Exception):
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"{one} {other}")
+
+
+@pytest.mark.parametrize("engine", ["machine"], indirect=True)
+def test_a_record_that_cannot_be_unpickled_is_an_error_of_the_job(engine: str) -> None:
+    # It was a bare TypeError.
+    with pytest.raises(gm.JobError, match="cannot be unpickled here: TypeError"):
+        gm.range(3).map(lambda n: Unbuildable(n, n)).collect()
+
+
+def test_a_huge_number_of_records_is_an_error_that_says_so() -> None:
+    with pytest.raises(gm.PlanError, match="give a whole number from 0 to"):
+        gm.range(3).take(10**30)
+
+
+def test_a_function_that_exits_is_an_error() -> None:
+    # With engine="local" the program ended.
+    with pytest.raises(gm.JobError, match="SystemExit"):
+        gm.range(3).map(lambda n: sys.exit(n)).collect()
+
+
+STATE = """
+import sys
+if sys.argv[1] == "starter":
+    import threading, time
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+import csv, datetime, decimal, locale, os, socket, time
+import numpy, pandas
+import gristmill as gm
+
+decimal.getcontext().prec = 6
+os.environ["TZ"] = "Asia/Tokyo"
+time.tzset()
+os.umask(0o027)
+sys.setrecursionlimit(4321)
+socket.setdefaulttimeout(7)
+csv.field_size_limit(99)
+numpy.seterr(divide="raise")
+numpy.set_printoptions(precision=3)
+pandas.set_option("display.max_rows", 7)
+locale.setlocale(locale.LC_ALL, "C.UTF-8")
+
+def state(_):
+    limit = csv.field_size_limit(99)
+    umask = os.umask(0o027)
+    return [
+        str(decimal.Decimal(1) / 7), str(datetime.datetime.fromtimestamp(0)), sys.getrecursionlimit(), socket.getdefaulttimeout(), limit, umask,
+        numpy.geterr(), numpy.get_printoptions()["precision"], pandas.get_option("display.max_rows"), locale.setlocale(locale.LC_ALL),
+    ]
+
+with gm.configure(engine=sys.argv[2]):
+    print(gm.range(1).map(state).collect()[0] == state(0))
+"""
+
+
+@pytest.mark.parametrize("way", ["fork", "starter"])
+def test_functions_see_the_state_of_the_interpreter(way: str, engine: str) -> None:
+    # In a program with threads, decimals had the default precision, and local times another zone.
+    ran = subprocess.run([sys.executable, "-c", STATE, way, engine], capture_output=True, text=True, timeout=120, check=False)
+    assert ran.stdout == "True\n", ran.stdout + ran.stderr
+
+
+def test_a_job_ends_with_the_last_record_that_is_taken(tmp_path: Path) -> None:
+    # After take() functions ran on, until Python looked for garbage.
+    def function(record: int) -> int:
+        (tmp_path / str(record)).touch()
+        time.sleep(0.01)
+        return record
+
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        assert gm.range(10**6).map(function).take(2) == [0, 1]
+    called = len(os.listdir(tmp_path))
+    time.sleep(0.3)
+    assert len(os.listdir(tmp_path)) == called
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
