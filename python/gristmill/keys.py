@@ -300,7 +300,8 @@ def _itself(value: T) -> T:
 
 def _float(key: Any) -> Form:
     """A float of more bits than Python's."""
-    return Form(EQUAL, float(key)) if key != key or math.isinf(key) else _rational(*key.as_integer_ratio())
+    # What is not finite is no number less itself; `math` would make a float of it first.
+    return _rational(*key.as_integer_ratio()) if key - key == 0 else Form(EQUAL, float(key))
 
 
 def _complex(key: Any) -> Form:
@@ -427,6 +428,13 @@ def _network(key: Any) -> Form:
     return Form(IP_NETWORK, _parts_of_network(key))
 
 
+def _parts_of_path(key: pathlib.PurePath, text: str, separator: str) -> tuple[str, ...]:
+    """The parts by which paths are ordered. Before Python 3.12 the root is one of them."""
+    if sys.version_info >= (3, 12):
+        return tuple(text.split(separator))
+    return key.parts if separator == "/" else tuple(part.lower() for part in key.parts)
+
+
 def _parts_of_network(key: Any) -> tuple[Any, ...]:
     return key.version, int(key.network_address), int(key.netmask)
 
@@ -462,8 +470,8 @@ _RULES: dict[type, Rule] = {
     datetime.time: _time,
     datetime.timedelta: _timedelta,
     uuid.UUID: lambda key: Form(UUID, (key.int,)),
-    pathlib.PurePosixPath: lambda key: Form(PATH, tuple(str(key).split("/"))),
-    pathlib.PureWindowsPath: lambda key: Form(WINDOWS_PATH, tuple(str(key).lower().split("\\"))),
+    pathlib.PurePosixPath: lambda key: Form(PATH, _parts_of_path(key, str(key), "/")),
+    pathlib.PureWindowsPath: lambda key: Form(WINDOWS_PATH, _parts_of_path(key, str(key).lower(), "\\")),
     ipaddress.IPv4Address: _address,
     ipaddress.IPv6Address: _address,
     ipaddress.IPv4Network: _network,
@@ -557,16 +565,26 @@ class SortKey:
             self.key = tuple(SortKey(part, lenient) for part in key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SortKey) and not self < other and not other < self
+        return isinstance(other, SortKey) and _order(self, other) == 0
 
     def __lt__(self, other: SortKey) -> bool:
-        if self.rank != other.rank:
-            return self.rank < other.rank
-        if self.rank == _RANKS[type(None)]:
-            return False
-        if self.rank == _RANKS[int] and (self.key != self.key or other.key != other.key):
-            return bool(self.key == self.key)
-        return bool(self.key < other.key)
+        return _order(self, other) < 0
+
+
+def _order(a: Any, b: Any) -> int:
+    """Below zero if the first comes before the second, which are keys or kinds of keys. Each part is compared once, however deep."""
+    if not isinstance(a, SortKey):
+        return int(a > b) - int(a < b)
+    if a.rank != b.rank:
+        return int(a.rank - b.rank)
+    if a.rank == _RANKS[type(None)]:
+        return 0
+    one, other = a.key, b.key
+    if type(one) is tuple:
+        return next((order for order in map(_order, one, other) if order), len(one) - len(other))
+    if a.rank == _RANKS[int] and (one != one or other != other):
+        return int(one != one) - int(other != other)
+    return int(one > other) - int(one < other)
 
 
 def _fraction(is_negative: bool, near: float, terms: list[bytes]) -> Fraction:
@@ -593,7 +611,8 @@ class ValueKey:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        # A whole number of NumPy cannot be compared with all that its value can be compared with, such as a Decimal.
+        self.value = whole(value)
 
     def __lt__(self, other: ValueKey) -> bool:
         return _is_less(self.value, other.value)

@@ -1,13 +1,16 @@
 """What users met who had only the documents."""
 
 import datetime
+import decimal
+import math
 import os
 import subprocess
 import sys
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
 
+import numpy
 import pytest
 
 import gristmill as gm
@@ -168,3 +171,69 @@ def test_a_job_ends_with_the_last_record_that_is_taken(tmp_path: Path) -> None:
     time.sleep(0.3)
     assert len(os.listdir(tmp_path)) == called
     assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def _fails(record: object) -> object:
+    raise ValueError("x")
+
+
+@pytest.mark.parametrize("record", [5, None, True, 1.5, "abc", b"ab", "", (), (1, 2, 3)], ids=repr)
+def test_an_error_behind_a_shuffle_names_the_whole_record(record: object) -> None:
+    # It named the first item of the record, or was an error about telling of the error.
+    shuffled = gm.from_iterable([record]).distinct()
+    other = gm.from_iterable([(1, 2)])
+    for run in (shuffled.map(_fails).count, shuffled.map(_fails).collect, shuffled.key_by(_fails).join(other, "full").collect):
+        with pytest.raises(gm.JobError, match="ValueError: x") as caught:
+            run()
+        assert caught.value.record == record and type(caught.value.record) is type(record)
+
+
+@pytest.mark.parametrize("record", [5, None, (), (1,), (1, 2, 3), "ab"], ids=repr)
+def test_a_record_that_is_no_pair_is_shown_whole(record: object) -> None:
+    # Of a tuple, its first item was shown.
+    data = gm.from_iterable([record])
+    for job in (data.reduce_by_key(gm.sum), data.group_by_key().map_groups(lambda key, values: values), data.join(data)):
+        with pytest.raises(gm.PlanError) as caught:
+            job.collect()
+        assert str(caught.value).endswith(f"needs pairs of a key and a value, and this record is {record!r}")
+
+
+def test_a_key_that_is_beyond_all_limits_is_a_bad_record() -> None:
+    # The error had no record, and with engine="local" it ended the job although bad records were to be set aside.
+    huge = decimal.Decimal("1E+9000")
+    for records, job in [([1, huge, 2], lambda data: data.distinct()), ([(1, 1), (huge, 1)], lambda data: data.reduce_by_key(gm.sum))]:
+        with pytest.raises(gm.JobError) as caught:
+            job(gm.from_iterable(records)).collect()
+        assert caught.value.record in (records[1], huge)
+        with gm.configure(on_error="skip"):
+            result = job(gm.from_iterable(records)).run()
+        assert [bad.record for bad in result.bad_records] == [records[1]]
+        assert len(result) == len(records) - 1
+
+
+def test_paths_have_the_order_of_this_python() -> None:
+    paths = [PurePosixPath(text) for text in ("/a", ".", "//a", "a/b", "a", "/", "a b/c", "/a/b", "a.b")]
+    assert gm.from_iterable(paths).sort_by(lambda path: path).collect() == sorted(paths)
+
+
+def test_deep_keys_are_compared_part_by_part() -> None:
+    # With engine="local" each level of a tuple doubled the time.
+    keys = []
+    for deepest in (1, 2, 1):
+        key = deepest
+        for _ in range(60):
+            key = (key,)
+        keys.append(key)
+    assert gm.from_iterable(keys).distinct().count() == 2
+    assert gm.from_iterable(keys).sort_by(lambda key: key).collect() == [keys[0], keys[0], keys[1]]
+
+
+def test_numbers_of_numpy_are_compared_with_decimals() -> None:
+    # Which of the two came first decided whether it was an error.
+    values = [numpy.int64(1), decimal.Decimal(2), numpy.int64(3)]
+    for order in (values, values[::-1]):
+        pairs = gm.from_iterable([("key", value) for value in order])
+        assert [pairs.reduce_by_key(each).to_dict()["key"] for each in (gm.min, gm.max)] == [1, 3]
+        assert pairs.reduce_by_key(gm.top(2)).to_dict()["key"] == [3, 2]
+    long = numpy.longdouble
+    assert gm.from_iterable([long("2e400"), long("1e400"), math.inf]).sort_by(lambda key: key).collect() == [long("1e400"), long("2e400"), math.inf]

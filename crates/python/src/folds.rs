@@ -135,7 +135,7 @@ impl Output for Bound<'_, PyAny> {
         {
             return with(&pair.get_item(0)?, &pair.get_item(1)?);
         }
-        Err(Stop::Raised(NotAPair::new_err(self.clone().unbind())))
+        Err(Stop::Raised(NotAPair::new_err((self.clone().unbind(),))))
     }
 
     fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
@@ -165,7 +165,7 @@ impl Row<'_, '_> {
             _ => Err(Stop::Raised(Python::attach(|py| {
                 let mut record = Vec::new();
                 let shown = self.encode(&mut record).and_then(|()| values::decode(py, &mut &record[..]));
-                shown.map_or_else(|error| error, |shown| NotAPair::new_err(shown.unbind()))
+                shown.map_or_else(|error| error, |shown| NotAPair::new_err((shown.unbind(),)))
             }))),
         }
     }

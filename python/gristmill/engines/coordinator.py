@@ -165,7 +165,7 @@ class _Job:
             end = stage.end if isinstance(stage.end, Shuffle) else None
             if isinstance(source, Stage):
                 given.append(self.kept(source))
-                sides.append(Side(None, narrows, end, is_made=True))
+                sides.append(Side(None, narrows, end, is_made=True, is_each=attempt.end == "gather"))
                 continue
             steps: list[Narrow] = []
             match source.kind:

@@ -196,11 +196,11 @@ class Work:
                 return report.set_aside(record, text, place)
             report.failed(error, kind="input", text=text, record=record, place=place)
         step, steps = _first_failing(self.side, record)
-        if step:
+        if steps:
             error = raised(error, steps[-1][0])
         if report.skip:
             return report.set_aside(record, one_line(error), place)
-        report.failed(error, step=step, record=record, place=place, call=Call(steps, record).pickled() if step else None)
+        report.failed(error, step=step, record=record, place=place, call=Call(steps, record).pickled() if steps else None)
 
     def failed_early(self, early: GroupFailed, report: Report) -> NoReturn:
         """Ends the job because values of a key could not be combined."""

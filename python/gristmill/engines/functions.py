@@ -105,6 +105,8 @@ class Side:
     is_opened: bool = False
     #: The records are those of another stage.
     is_made: bool = False
+    #: Those that became of one key of it come as a list.
+    is_each: bool = False
     chain: Chain = field(init=False)
 
     def __post_init__(self) -> None:
@@ -233,8 +235,8 @@ class Functions:
             for record, place in self._singly(side, given):
                 step, steps = _first_failing(side, record)
                 if step:
-                    call = Call(steps, record).pickled()
-                    error = raised(error, steps[-1][0])
+                    call = Call(steps, record).pickled() if steps else None
+                    error = raised(error, steps[-1][0] if steps else "")
                     return self.log.failure(error, step=step, record=record, place=place, call=call), not side.is_made
         return self.log.failure(error), True
 
@@ -261,7 +263,7 @@ class Functions:
         if side.is_opened:
             return side.placed(given)
         records = side.records(given)
-        if side.end is None and side.is_made:
+        if side.is_each:
             # As `map_each` gets them.
             records = itertools.chain.from_iterable(records)
         return ((record, NOWHERE) for record in records)
@@ -443,6 +445,12 @@ def _first_failing(side: Side, record: Any) -> tuple[str, list[Step]]:
         pickles.dumps(records)
     except Exception:
         return "what became of it", steps
+    if side.end is not None:
+        for record in records:
+            try:
+                _native.encode_key(record if side.end.kind in ("distinct", "count_by_value") else record[0])
+            except Exception:
+                return f"the key of {step_of(side.end)}", steps
     return "", []
 
 

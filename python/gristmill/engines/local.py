@@ -17,7 +17,7 @@ from ..deferred import functions
 from ..errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
 from ..keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
-from ..plan import Join, Narrow, Shuffle, Source, Stage, name, title
+from ..plan import Join, Narrow, Shuffle, Source, Stage, name, step_of, title
 from ..randoms import Generators
 from ..replays import Call, Step, applied, raised, steps_of
 from ..runs import BadRecord, Run
@@ -71,7 +71,7 @@ class _Job:
                 yield placed
             return
         if stage not in self.shuffled:
-            inputs = [map(operator.itemgetter(0), placed) for placed in self.inputs(stage)]
+            inputs = [self.keyable(map(operator.itemgetter(0), placed), stage.end) for placed in self.inputs(stage)]
             end = stage.end
             found = self.join(inputs[0], inputs[1], end.how) if isinstance(end, Join) else self.shuffle(inputs[0], end)
             self.shuffled[stage] = [(record, NOWHERE) for record in found]
@@ -150,13 +150,38 @@ class _Job:
             case "top":
                 yield from (record for _, record in heapq.nsmallest(end.count, self.keyed(records, end), _Greatest))
 
+    def keyable(self, records: Iterator[Any], end: Shuffle | Join) -> Iterator[Any]:
+        """The records, without those whose key has no form if bad records are set aside."""
+        if not self.skip or (isinstance(end, Shuffle) and end.kind in ("sort", "top")):
+            return records
+        whole = isinstance(end, Shuffle) and end.kind in ("distinct", "count_by_value")
+        return (record for record in records if self.has_form(record, whole, step_of(end)))
+
+    def has_form(self, record: Any, whole: bool, step: str) -> bool:
+        """Whether the key of a record has a form. If not, the record is set aside."""
+        if not whole and (not isinstance(record, (tuple, list)) or len(record) != 2):
+            return True  # Another error.
+        try:
+            _form(group_key, record if whole else record[0], step)
+        except JobError as error:
+            self.bad_records.append(BadRecord(record, str(error).partition("\n")[0]))
+            return False
+        return True
+
     def keyed(self, records: Iterator[Any], end: Shuffle) -> Iterator[tuple[SortKey, Any]]:
         """Records with the keys by which they are ordered."""
         of = end.function
         assert of is not None
         for record in records:
             for key in self.guarded(f"the key of {end.kind}, {name(of)}", [("map", of)], record):
-                yield _form(SortKey, key, end.kind), record
+                try:
+                    found = _form(SortKey, key, end.kind)
+                except JobError as error:
+                    if not self.skip:
+                        raise
+                    self.bad_records.append(BadRecord(record, str(error).partition("\n")[0]))
+                else:
+                    yield found, record
 
     def join(self, left: Iterator[Any], right: Iterator[Any], how: str) -> Iterator[Any]:
         tagged = itertools.chain(
