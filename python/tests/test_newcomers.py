@@ -237,3 +237,20 @@ def test_numbers_of_numpy_are_compared_with_decimals() -> None:
         assert pairs.reduce_by_key(gm.top(2)).to_dict()["key"] == [3, 2]
     long = numpy.longdouble
     assert gm.from_iterable([long("2e400"), long("1e400"), math.inf]).sort_by(lambda key: key).collect() == [long("1e400"), long("2e400"), math.inf]
+
+
+def _unless_11(record: int) -> int:
+    if record == 11:
+        raise ValueError(record)
+    return record
+
+
+def test_nothing_is_kept_of_a_bad_record_on_any_engine() -> None:
+    # With engine="local", other records that the bad one had become were kept.
+    data = gm.from_iterable([1, 2]).flat_map(lambda n: [n, 10 + n])
+    jobs = [data.sort_by(_unless_11), data.top(9, _unless_11), data.map(_unless_11), data.map_batches(lambda batch: list(map(_unless_11, batch)))]
+    with gm.configure(on_error="skip"):
+        for job in jobs:
+            result = job.run()
+            assert sorted(result) == [2, 12]
+            assert [bad.record for bad in result.bad_records] == [1]

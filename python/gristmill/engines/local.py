@@ -82,7 +82,7 @@ class _Job:
 
     def inputs(self, stage: Stage) -> list[Iterator[Placed]]:
         return [
-            self.narrowed(self.source(source) if isinstance(source, Source) else self.stage(source), narrows)
+            self.narrowed(self.source(source) if isinstance(source, Source) else self.stage(source), narrows, stage.end)
             for source, narrows in zip(stage.inputs, stage.narrows)
         ]
 
@@ -94,7 +94,9 @@ class _Job:
                 raise ResourceError(f"the job did not end within {self.deadline:g} s")
             yield placed
 
-    def narrowed(self, placed: Iterator[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
+    def narrowed(self, placed: Iterator[Placed], narrows: Sequence[Narrow], end: Shuffle | Join | None) -> Iterator[Placed]:
+        if self.skip:
+            return self.good(placed, narrows, end)
         for batches, chain in itertools.groupby(narrows, lambda narrow: narrow.kind == "map_batches"):
             if batches:
                 for narrow in chain:
@@ -109,10 +111,7 @@ class _Job:
         for record, place in placed:
             outputs: Iterable[Any] = [record]
             for chain, said in chains:
-                if self.skip:
-                    outputs = self.guarded(said, chain, record, place, functools.partial(applied, chain[-1], outputs))
-                else:
-                    outputs = _streamed(said, chain, record, place, outputs)
+                outputs = _streamed(said, chain, record, place, outputs)
             yield from ((output, place) for output in outputs)
 
     def batches(self, placed: Iterator[Placed], narrow: Narrow) -> Iterator[Placed]:
@@ -120,13 +119,30 @@ class _Job:
         said, steps = f"map_batches {name(narrow.function)}", steps_of([narrow])
         while batch := list(itertools.islice(placed, _BATCH)):
             try:
-                outputs = applied(steps[0], [record for record, _ in batch])
-                yield from ((output, NOWHERE) for output in (list(outputs) if self.skip else outputs))
+                yield from ((output, NOWHERE) for output in applied(steps[0], [record for record, _ in batch]))
             except (Exception, SystemExit) as error:
                 for record, place in batch:
-                    yield from ((output, NOWHERE) for output in self.guarded(said, steps, record, place) if self.skip)
-                if not self.skip:
-                    _raise_job_error(raised(error), said, Call(steps, [record for record, _ in batch]), NOWHERE)
+                    self.guarded(said, steps, record, place)
+                _raise_job_error(raised(error), said, Call(steps, [record for record, _ in batch]), NOWHERE)
+
+    def good(self, placed: Iterator[Placed], narrows: Sequence[Narrow], end: Shuffle | Join | None) -> Iterator[Placed]:
+        """What becomes of the records on which no function fails, that of the order included. Nothing is kept of the others."""
+        steps = steps_of(narrows)
+        by = end.function if isinstance(end, Shuffle) and end.kind in ("sort", "top") else None
+        if not steps and by is None:
+            yield from placed
+            return
+
+        def made(records: Iterable[Any]) -> list[Any]:
+            found = [output for record in records for output in Call(steps, record).run()]
+            if by is not None:
+                for _ in applied(("map", by), found):
+                    pass
+            return found
+
+        for record, place in placed:
+            outputs = self.guarded("", steps or [("map", by or made)], record, place, functools.partial(made, [record]))
+            yield from ((output, place) for output in outputs)
 
     # Step 2: the shuffle.
 
