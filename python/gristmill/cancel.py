@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Token:
-    """Says whether a job is cancelled, and ends what waits for it."""
+    """A sign that a job is cancelled. Ends the waits for it."""
 
     def __init__(self) -> None:
         # It may be cancelled by a signal handler that interrupts `cancel`.

@@ -39,7 +39,7 @@ class Damaged(Exception):
 
     def __init__(self, why: str, content_bytes: int = 0) -> None:
         super().__init__(why)
-        #: What was read of its content before.
+        #: The part of its content that was read before.
         self.content_bytes = content_bytes
 
 
@@ -104,7 +104,7 @@ def _is_cut_off(compression: str, start: bytes) -> bool:
 
 
 def unpacked(path: str) -> io.BufferedReader:
-    """Opens a file; what is read is its content, decompressed.
+    """Opens a file for reading its content, decompressed.
 
     Raises :class:`Damaged`, here or when it is read, and `OSError`.
     """

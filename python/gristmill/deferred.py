@@ -1,4 +1,4 @@
-"""What a job gets from a program with threads: a plan, and apart from it the program's functions and objects.
+"""The plan of a job for another process, and apart from it the program's functions and objects.
 
 The plan needs no module but those of this package. Functions and objects need the user's, and these may start threads when
 they are imported, after which a process can fork no workers. Then the plan has a :class:`Deferred` in place of each, and the workers
@@ -151,7 +151,7 @@ class Deferred:
         self._number, self.__qualname__, self._size = number, name, size
 
     def itself(self) -> Any:
-        """What this stands for."""
+        """The function or sequence that this stands for."""
         return type(self).load()[self._number]
 
     def __call__(self, *arguments: Any) -> Any:

@@ -215,13 +215,13 @@ def _csv(path: str, options: Mapping[str, Any], refuse: Refuse) -> Iterator[Plac
     except csv.Error as error:
         raise InputError(f"{Place(path, rows.line_num)}: this is not CSV: {_csv_error(str(error), begins)}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{printable(path)}, in line {rows.line_num + 1} or behind it: this is not UTF-8") from error
+        raise InputError(f"{printable(path)}, in line {rows.line_num + 1} or after it: this is not UTF-8") from error
     except (OSError, Damaged) as error:
         raise _unreadable(path, error) from error
 
 
 def _csv_error(said: str, begins: int) -> str:
-    """What the module `csv` says, and what to do about it."""
+    """Explains an error of the module `csv`."""
     if said == "unexpected end of data":
         return f"a quote is not closed before the end of the file, in the row that begins in line {begins}"
     if said.startswith("field larger than field limit"):

@@ -61,7 +61,7 @@ class NoKey(TypeError):
         super().__init__(
             f"keys of the type {name} {why}: register with gm.register_key({name}, function), where function(key) is a key of a known type"
         )
-        #: What is said when records are sorted by such keys.
+        #: The error for records that are sorted by such keys.
         self.as_order = no_order(kind)
 
 
@@ -70,7 +70,7 @@ class NoOrder(TypeError):
 
 
 def no_order(kind: type) -> str:
-    """What is said of keys by which records cannot be sorted."""
+    """Returns the error for keys by which records cannot be sorted."""
     name = kind.__name__
     return f"keys of the type {name} have no order; sort by something that has one, or register with gm.register_key({name}, function)"
 
@@ -88,7 +88,7 @@ class Form(NamedTuple):
 
 Rule = Callable[[Any], Form]
 
-#: What users have registered.
+#: The key functions that users have registered.
 _registered: dict[type, Callable[[Any], Any]] = {}
 #: The rules of the types that were met.
 _rules: dict[type, Rule] = {}
@@ -123,7 +123,7 @@ _type = type
 
 
 def registered() -> Mapping[type, Callable[[Any], Any]]:
-    """What users have registered, as it travels to workers."""
+    """Returns the registered key functions, for workers."""
     return dict(_registered)
 
 
@@ -300,7 +300,7 @@ def _itself(value: T) -> T:
 
 def _float(key: Any) -> Form:
     """A float of more bits than Python's."""
-    # What is not finite is no number less itself; `math` would make a float of it first.
+    # Infinity and NaN less themselves are NaN. `math.isinf` would round to a float first.
     return _rational(*key.as_integer_ratio()) if key - key == 0 else Form(EQUAL, float(key))
 
 

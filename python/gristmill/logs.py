@@ -32,7 +32,7 @@ _Filter = tuple[str, tuple[str, int] | None, tuple[str, str], tuple[str, int] | 
 
 
 class Entries:
-    """What the workers of a job log, as the program reads it."""
+    """The log entries of a job's workers, as the program reads them."""
 
     def __init__(self) -> None:
         try:
@@ -49,7 +49,7 @@ class Entries:
         return self._file.fileno()
 
     def close(self) -> None:
-        """Gives the program what is left, and frees the file."""
+        """Gives the program the last entries, and frees the file."""
         try:
             self.emit()
         finally:

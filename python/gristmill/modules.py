@@ -277,7 +277,7 @@ def _feed(value: Any, put: Callable[[Any], object], seen: dict[int, tuple[int, A
     if id(value) in seen:
         put(b"again %d" % seen[id(value)][0])
         return
-    # What is kept has an address of its own.
+    # Kept, so that no other value gets its address.
     seen[id(value)] = len(seen), value
     put(f"({kind.__module__}.{kind.__qualname__} ".encode())
     if kind is FunctionType:
@@ -360,7 +360,7 @@ def differing(given: Digests, own: Mapping[str, Container[str]]) -> Names:
 
 
 def unset(names: Names) -> Names:
-    """Of some variables, those that are `None` here, or not there."""
+    """Returns those of some variables that are `None` or missing in this process."""
     return {module: [name for name in some if _at(module, name) is None or _at(module, name) is _ABSENT] for module, some in names.items()}
 
 

@@ -84,7 +84,7 @@ class _Search:
     def __init__(self) -> None:
         self.found: list[Any] = []
         self.names = set[str]()
-        # What is kept has an address of its own.
+        # Kept, so that no other value gets its address.
         self._seen: dict[int, Any] = {}
 
     def look(self, value: Any, depth: int) -> None:

@@ -132,7 +132,7 @@ _NOTHING = "the function returned None, and not records: is a `return` or `yield
 
 
 def raised(error: BaseException, kind: str = "") -> BaseException:
-    """The exception that a function raised, or what is meant by it: Python says nothing of the function if `flat_map` gets None."""
+    """Returns the exception of a function. If `flat_map` got None, of which Python says little, it is one that says so."""
     if isinstance(error, FunctionStopped):
         return error.__cause__ or error
     is_flat = kind == "flat_map" and type(error) is TypeError and str(error) == "'NoneType' object is not iterable"
@@ -155,7 +155,7 @@ class FunctionStopped(Exception):
 
 
 def results(function: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:
-    """What a function returns for each record."""
+    """Yields the result of a function for each record."""
     try:
         for record in records:
             yield function(record)

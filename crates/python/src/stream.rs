@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(2);
 const ENDS_RECORD: u8 = 1;
 const ENDS_TASK: u8 = 2;
 
-/// What the program wants.
+/// The program's wishes.
 #[derive(Clone, Copy, Debug, PartialEq, FromPyObject)]
 pub struct Wanted {
     /// The descriptors of the socket and of the turn.
@@ -67,7 +67,7 @@ pub struct Stream {
     attempts: AtomicU32,
 }
 
-/// What a worker has made of its task and not sent.
+/// The records of a worker's task that are not sent.
 #[derive(Default)]
 struct Unsent {
     task: Option<usize>,
@@ -93,7 +93,7 @@ impl Stream {
     /// Sends the records of a map call for `task`.
     ///
     /// # Errors
-    /// What the functions raise, or a record cannot be pickled.
+    /// A function fails, or a record cannot be pickled.
     pub fn add(self: &Arc<Stream>, task: usize, outputs: &Bound<'_, PyAny>) -> PyResult<()> {
         let unsent = UNSENT.with_borrow(Arc::clone);
         let mut began = lock(&unsent);

@@ -214,7 +214,7 @@ pub fn merged(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// What equal keys are shown as: the plain ones, if there are any, by the types of their numbers; else the least of the
+/// The key that stands for equal ones: the plain ones, if there are any, by the types of their numbers; else the least of the
 /// odd ones as bytes, so that it does not depend on the order in which they come.
 #[derive(Default)]
 pub struct Shown {

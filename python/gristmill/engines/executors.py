@@ -489,7 +489,7 @@ _KEY = ("key", "types", "odd_key")
 
 @dataclass
 class _Shown:
-    """What equal keys are shown as."""
+    """The key that stands for equal ones."""
 
     types: int = 0
     odd: bytes | None = None

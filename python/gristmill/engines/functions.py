@@ -123,7 +123,7 @@ class Side:
         return found
 
     def outputs(self, given: Any, seed: Callable[..., object] | None = None) -> Iterable[Any]:
-        """What becomes of the records that what the engine gives stands for; columns stay columns if they can.
+        """Applies the functions to the records of a chunk; columns stay columns if they can.
 
         `seed` is called before each record that has a place, or a content, which is the same for any number of workers.
         """

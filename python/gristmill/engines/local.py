@@ -126,7 +126,7 @@ class _Job:
                 _raise_job_error(raised(error), said, Call(steps, [record for record, _ in batch]), NOWHERE)
 
     def good(self, placed: Iterator[Placed], narrows: Sequence[Narrow], end: Shuffle | Join | None) -> Iterator[Placed]:
-        """What becomes of the records on which no function fails, that of the order included. Nothing is kept of the others."""
+        """Applies functions to records, and sets aside those on which one fails, that of the order included, with all that they became."""
         steps = steps_of(narrows)
         by = end.function if isinstance(end, Shuffle) and end.kind in ("sort", "top") else None
         if not steps and by is None:
@@ -252,7 +252,7 @@ class _Job:
 
 
 def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, records: Iterable[Any]) -> Iterator[Any]:
-    """What the last step makes of records, as it is asked for. If it fails, the job ends with an error that names the record `given`."""
+    """Applies the last step to records, one by one. If it fails, the job ends with an error that names the record `given`."""
     try:
         yield from applied(steps[-1], records)
     except JobError:
@@ -305,7 +305,7 @@ def _grouped(pairs: Iterable[tuple[Any, Any]], step: str) -> list[tuple[Any, lis
 
 
 def _form(function: Callable[[Any], T], key: Any, step: str) -> T:
-    """What a function of :mod:`gristmill.keys` makes of a key."""
+    """Applies a function of :mod:`gristmill.keys` to a key."""
     try:
         return function(key)
     except NoKey as error:

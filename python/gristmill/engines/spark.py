@@ -467,7 +467,7 @@ class Held:
 
 
 def _shown() -> list[Any]:
-    """What equal keys are shown as; see `encode_key` in crates/python/src/lib.rs."""
+    """The key that stands for equal ones; see `encode_key` in crates/python/src/lib.rs."""
     return [F.bit_or("types").alias("types"), F.min("odd_key").alias("odd_key")]
 
 

@@ -7,7 +7,7 @@
 
 A message is a piece of what a task makes; crates/python/src/stream.rs draws its bytes. The first task that has not ended is the one
 whose *turn* it is. Its records go on as they come; pieces of later tasks wait. A task whose worker died is mapped again, in another
-*attempt*: what of it was not passed on is dropped, and what was passed on must come again.
+*attempt*: records that were not passed on are dropped, and those that were must come again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Piece = bytes | tuple[int, int]
 
 @dataclass
 class Wanted:
-    """What workers are told; see `Wanted` in crates/python/src/stream.rs."""
+    """The settings of a stream for workers; see `Wanted` in crates/python/src/stream.rs."""
 
     socket: int
     turn: int
@@ -56,7 +56,7 @@ class Wanted:
 
 @dataclass
 class _Task:
-    """What has come of a task."""
+    """The pieces of a task."""
 
     attempt: tuple[int, int] | None = None
     #: Pieces that were not passed on, each with whether its last byte ends a record.
@@ -93,7 +93,7 @@ class Stream:
         return [self._theirs.fileno(), self._turn]
 
     def wanted(self) -> Wanted:
-        """What workers are told."""
+        """Returns the settings for workers."""
         return Wanted(self._theirs.fileno(), self._turn, self.live, self.count, self.skip)
 
     def fileno(self) -> int:
@@ -183,7 +183,7 @@ class Stream:
         task.again_bytes = task.passed_bytes
 
     def _without_passed(self, task: _Task, piece: bytes) -> bytes:
-        """What is new in a piece of another attempt."""
+        """Returns the part of a piece that no earlier attempt has passed on."""
         again, new = piece[: task.again_bytes], piece[task.again_bytes :]
         task.again_sum = zlib.crc32(again, task.again_sum)
         task.again_bytes -= len(again)

@@ -320,8 +320,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Hands out tasks for somebody who waits for their effects in the order of the input: the first tasks are small, each at most a
-    /// hundredth of what lies before it, and a task that a dead worker had goes first. Used with [`MapReduce::end_task`].
+    /// Hands out tasks for a reader who needs their effects in the order of the input: the first tasks are small, together at most 1/64
+    /// of the input before them, and a task of a dead worker goes first. Used with [`MapReduce::end_task`].
     pub fn in_order(mut self, in_order: bool) -> Self {
         self.terms.settings.in_order = in_order;
         self
