@@ -159,8 +159,8 @@ def _rule_of(kind: type) -> Rule:
         if base in _registered:
             return _of_registered(base, _registered[base])
         if base in _RULES:
-            # An `__eq__` or `__lt__` of its own knows more than the rule.
-            if not _inherits("__eq__", kind, base):
+            # An `__eq__`, `__hash__` or `__lt__` of its own knows more than the rule.
+            if not _inherits("__eq__", kind, base) or not _inherits("__hash__", kind, base):
                 break
             rule = _RULES[base]
             return rule if _inherits("__lt__", kind, base) else _without_order(rule)

@@ -254,3 +254,15 @@ def test_nothing_is_kept_of_a_bad_record_on_any_engine() -> None:
             result = job.run()
             assert sorted(result) == [2, 12]
             assert [bad.record for bad in result.bad_records] == [1]
+
+
+class Hashed(int):
+    def __hash__(self) -> int:
+        return 7
+
+
+def test_a_class_with_a_hash_of_its_own_is_no_plain_key() -> None:
+    # A `dict` has two keys, and there was one.
+    assert len({Hashed(1): 1, 1: 2}) == 2
+    with pytest.raises(gm.PlanError, match="Hashed.*gm.register_key"):
+        gm.from_iterable([Hashed(1), 1]).distinct().collect()
