@@ -43,7 +43,7 @@ impl Tasks {
         let (mut first, mut gathered, mut before) = (0, 0, 0);
         for (source, file) in sources.iter().enumerate() {
             let (mut start, mut stored) = (0, 0);
-            for (end, stored_end) in ends(file, file.records_or(records), splits, before) {
+            for (end, stored_end) in ends(file, file.records_or(records), splits, before + gathered) {
                 let stored_bytes = stored_end - stored;
                 parts.push(Part { source, range: start..end, stored_bytes, state: State::default() });
                 gathered += stored_end - stored;
@@ -151,7 +151,7 @@ impl Splits {
 }
 
 /// Returns the ends of a source's parts: offsets in its content, and (approximately) in the file. `before` is the size of the
-/// tasks before.
+/// input before it.
 fn ends(file: &Source, records: Records, splits: Splits, before: u64) -> Vec<(u64, u64)> {
     let content_bytes = file.content_bytes();
     let whole = || vec![(content_bytes, file.bytes)];
