@@ -231,3 +231,24 @@ def test_stop_iteration_is_an_error_like_any_other(step: str, way: str) -> None:
     assert [bad.record for bad in result.bad_records] == [700]
     assert "StopIteration" in result.bad_records[0].error
     assert len(result) == (999 if step != "reduce" else 0)
+
+
+@ONLY_MACHINE
+def test_a_slow_program_makes_no_worker_late(way: str) -> None:
+    # A worker that waited for the program was killed, as if its function had not returned in time.
+    with gm.configure(task_timeout=0.3, workers=2):
+        found = []
+        for record in gm.range(3000).map(lambda n: str(n).zfill(2000)):
+            found.append(int(record))
+            if len(found) in (1, 1000):
+                time.sleep(1)
+    assert found == list(range(3000))
+
+
+@ONLY_MACHINE
+@pytest.mark.parametrize("options", [{"isolation": "thread"}, {"exchange": "barrier"}, {"retries": 0}, {"map_workers": 2}, {"split_bytes": 7}])
+def test_every_option_gives_the_records_in_order(options: dict[str, Any]) -> None:
+    with gm.configure(**options):
+        assert gm.range(5000).flat_map(lambda n: [n, -n]).collect() == [sign * n for n in range(5000) for sign in (1, -1)]
+        assert gm.range(5000).filter(lambda n: n % 3).count() == 3333
+        assert gm.range(5000).map(str).take(3) == ["0", "1", "2"]

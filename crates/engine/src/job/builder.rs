@@ -322,6 +322,35 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
     /// Hands out tasks for a reader who needs their effects in the order of the input: the first tasks are small, together at most 1/64
     /// of the input before them, and a task of a dead worker goes first. Used with [`MapReduce::end_task`].
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// use gristmill::{Chunk, Emit, Input, Isolation, Job, MapReduce, ProgramError};
+    ///
+    /// /// Notes which tasks have ended.
+    /// struct Noted(Mutex<Vec<usize>>);
+    ///
+    /// impl MapReduce for Noted {
+    ///     type Key = ();
+    ///     type Value = u64;
+    ///
+    ///     fn map(&self, _: &mut Chunk<'_>, _: &mut impl Emit<(), u64>) -> Result<(), ProgramError> {
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn end_task(&self, task: usize) {
+    ///         self.0.lock().expect("no thread panics").push(task);
+    ///     }
+    /// }
+    ///
+    /// let (noted, text) = (Noted(Mutex::default()), "a line\n".repeat(1000));
+    /// let input = Input::bytes("text", text.as_bytes())?;
+    /// Job::new(&noted, input).in_order(true).workers(1).isolation(Isolation::Thread).run()?;
+    /// let tasks = noted.0.into_inner().expect("no thread panics");
+    /// assert!(tasks.len() > 10 && tasks.into_iter().enumerate().all(|(number, task)| number == task));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
     pub fn in_order(mut self, in_order: bool) -> Self {
         self.terms.settings.in_order = in_order;
         self
