@@ -453,6 +453,7 @@ def _plan(channel: int, levels: bytes, state: dict[str, Any]) -> tuple[Stage, Se
     if answer != b"runs":
         os._exit(0)
     logs.adopt(levels)
+    surroundings.adopt_libraries()
     return stage, settings
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from . import keys, modules, pickles
+from . import keys, modules, pickles, surroundings
 from .batches import OnArrays, OnTables, Pluck
 from .plan import Shuffle, Stage, stages
 from .reducers import Reducer
@@ -118,6 +118,7 @@ def _loaded(objects: bytes) -> list[Any]:
     found: list[Any]
     found, registered = pickle.loads(objects)
     keys.adopt(registered)
+    surroundings.adopt_libraries()
     name_classes()
     return found
 

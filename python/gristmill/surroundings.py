@@ -28,11 +28,26 @@ def state() -> dict[str, Any]:
 
 
 def adopt(state: dict[str, Any]) -> None:
-    """Gives this process the state of another."""
+    """Gives this process the state of another; libraries get theirs by :func:`adopt_libraries`, when they have been imported."""
+    _waiting.update((name, value) for name, value in state.items() if name in _LIBRARIES)
     for name, value in state.items():
-        if value is not None:
+        if value is not None and name not in _LIBRARIES:
             with suppress(Exception):
                 _PARTS[name][1](value)
+
+
+def adopt_libraries() -> None:
+    """Gives libraries that are imported now the state that :func:`adopt` was given."""
+    for name, library in _LIBRARIES.items():
+        if library in sys.modules and (value := _waiting.pop(name, None)) is not None:
+            with suppress(Exception):
+                _PARTS[name][1](value)
+
+
+#: The state of libraries that are not imported yet.
+_waiting: dict[str, Any] = {}
+#: The parts of the state that belong to libraries.
+_LIBRARIES = {"errors of NumPy": "numpy", "printing of NumPy": "numpy", "options of pandas": "pandas"}
 
 
 def _umask() -> int:

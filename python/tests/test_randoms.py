@@ -140,5 +140,5 @@ def test_a_seed_holds_from_program_to_program_and_with_threads(tmp_path: Path) -
 
 @pytest.mark.parametrize("seed", [1.5, "a", True])
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
-    with pytest.raises(ValueError, match="it is a whole number"):
+    with pytest.raises(ValueError, match="give a whole number"):
         gm.configure(seed=seed)
