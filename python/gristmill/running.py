@@ -31,7 +31,7 @@ os.register_at_fork(after_in_child=_running.clear)
 class RunningJob(Generic[T]):
     """A job that runs beside the program. Made by :meth:`Dataset.start`.
 
-    Its methods are those of :class:`concurrent.futures.Future`. In asyncio, `await` it; if the task that waits is cancelled, so is
+    Its methods are those of the class `Future` in `concurrent.futures`. In asyncio, `await` it; if the task that waits is cancelled, so is
     the job. As a context manager it cancels the job at the end of the block, unless the job has ended. A program that ends
     cancels its jobs.
 
