@@ -66,7 +66,8 @@ class Pair(tuple[Any, ...]):
 UTC, ROME = datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=2))
 
 #: Values that are equal, or nearly so, though they have different types.
-ONES: list[Any] = [1, 1.0, True, Decimal(1), Fraction(1), np.int64(1), np.uint8(1), np.float32(1), np.bool_(True), Level.LOW, Whole(1), complex(1)]
+# Without `complex(1)`: it equals these but has no order, so it would depend on the key that stands for equal ones whether records can be sorted.
+ONES: list[Any] = [1, 1.0, True, Decimal(1), Fraction(1), np.int64(1), np.uint8(1), np.float32(1), np.bool_(True), Level.LOW, Whole(1)]
 NUMBERS: list[Any] = [0, -0.0, 0.0, False, 2, 0.5, -0.25, Decimal("0.5"), Fraction(1, 2), np.float32(0.5), np.float64(0.5), np.int64(2), np.int8(-3)]
 NUMBERS += [2**53 + 1, 2.0**53, 2**62, np.int64(2**62), 2**63, -(2**63), 2**70, inf, -inf, nan, Level.HIGH, Whole(7), Decimal("1.0"), Decimal("1.00")]
 PLAIN: list[Any] = [None, 0, 1, -5, 2**70, 0.5, nan, -0.0, inf, "", "a", "b", "\0", "a\0", "\ud800", "\U0001f600", b"", b"a", b"\0\xff"]

@@ -97,13 +97,9 @@ class _Job:
     def narrowed(self, placed: Iterator[Placed], narrows: Sequence[Narrow], end: Shuffle | Join | None) -> Iterator[Placed]:
         if self.skip:
             return self.good(placed, narrows, end)
-        for batches, chain in itertools.groupby(narrows, lambda narrow: narrow.kind == "map_batches"):
-            if batches:
-                for narrow in chain:
-                    placed = self.batches(placed, narrow)
-            else:
-                placed = self.records(placed, list(chain))
-        return placed
+        if any(narrow.kind == "map_batches" for narrow in narrows):
+            return self.batches(placed, narrows)
+        return self.records(placed, narrows)
 
     def records(self, placed: Iterable[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
         steps = steps_of(narrows)
@@ -114,16 +110,23 @@ class _Job:
                 outputs = _streamed(said, chain, record, place, outputs)
             yield from ((output, place) for output in outputs)
 
-    def batches(self, placed: Iterator[Placed], narrow: Narrow) -> Iterator[Placed]:
-        """Applies a function of batches. If it fails, its records are tried one by one, to find the bad one."""
-        said, steps = f"map_batches {name(narrow.function)}", steps_of([narrow])
+    def batches(self, placed: Iterator[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
+        """Applies functions to many records at once. If one fails, the records are tried one by one, to find the bad one."""
+        steps, said = steps_of(narrows), [f"{narrow.kind} {name(narrow.function)}" for narrow in narrows]
         while batch := list(itertools.islice(placed, _BATCH)):
+            records = [record for record, _ in batch]
+            found: Iterable[Any] = records
             try:
-                yield from ((output, NOWHERE) for output in applied(steps[0], [record for record, _ in batch]))
+                for step in steps:
+                    found = applied(step, found)
+                yield from ((output, NOWHERE) for output in found)
             except (Exception, SystemExit) as error:
                 for record, place in batch:
-                    self.guarded(said, steps, record, place)
-                _raise_job_error(raised(error), said, Call(steps, [record for record, _ in batch]), NOWHERE)
+                    outputs: Iterable[Any] = [record]
+                    for number in range(len(steps)):
+                        given = functools.partial(applied, steps[number], outputs)
+                        outputs = self.guarded(said[number], steps[: number + 1], record, place, given)
+                _raise_job_error(raised(error), said[-1], Call(steps, records), NOWHERE)
 
     def good(self, placed: Iterator[Placed], narrows: Sequence[Narrow], end: Shuffle | Join | None) -> Iterator[Placed]:
         """Applies functions to records, and sets aside those on which one fails, that of the order included, with all that they became."""
