@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: What is measured, and for each program the lines that do it. They set `found` to what the programs must agree on.
+#: The tasks, and for each program the lines that do it. They set `found`, on which the programs must agree.
 TASKS = {
     "first record of 50,000, 1 ms each": {
         "Gristmill": "found = next(gm.range(50_000).map(slow).iterate())",

@@ -6,7 +6,7 @@ interpreter of its own with one thread, which forks the processes of all jobs of
 
     the program                    the starter             the process of a job
     _Starter.start -- a job -----> _begun -- forks ------> _plan
-                   -- modules, the plan, functions ------>   modules.differing: what is not as in the program?
+                   -- modules, the plan, functions ------>   modules.differing: which differ from the program?
                    <- names ------------------------------
                    -- changes ---------------------------->  modules.apply, deferred.opened
                    <- it runs, and has imported ... -------  coordinator.work

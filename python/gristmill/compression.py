@@ -113,7 +113,7 @@ def unpacked(path: str) -> io.BufferedReader:
         start = file.read(_MAGIC_BYTES)
         compression = recognised(path, start)
         if file.seekable():
-            # What has no size may yet have content, as files of /proc do, but it can be read again.
+            # A file without a size may have content, as those of /proc do, but it can be read again.
             file.seek(0)
             stored: IO[bytes] = file
         else:

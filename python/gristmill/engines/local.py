@@ -136,15 +136,15 @@ class _Job:
             yield from placed
             return
 
-        def made(records: Iterable[Any]) -> list[Any]:
-            found = [output for record in records for output in Call(steps, record).run()]
+        def made(record: Any) -> list[Any]:
+            found = Call(steps, record).run()
             if by is not None:
                 for _ in applied(("map", by), found):
                     pass
             return found
 
         for record, place in placed:
-            outputs = self.guarded("", steps or [("map", by or made)], record, place, functools.partial(made, [record]))
+            outputs = self.guarded("", steps or [("map", by or made)], record, place, functools.partial(made, record))
             yield from ((output, place) for output in outputs)
 
     # Step 2: the shuffle.

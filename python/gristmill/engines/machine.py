@@ -108,9 +108,9 @@ class _Job:
                         yield frame
                     else:
                         has_ended = kind in (b"E", b"D")
-                        while kind == b"E" and stream is not None and stream.receive():
+                        if kind == b"E" and stream is not None:
                             # The records before the one that failed.
-                            yield from stream.ready()
+                            yield from stream.rest()
                         self._hear(kind, frame, bar)
                 if pipe.is_closed and not has_ended:
                     self.token.check()
@@ -124,8 +124,7 @@ class _Job:
             job.entries.emit()
             if stream is not None:
                 # All that its tasks have sent was sent before the job ended.
-                while stream.receive():
-                    yield from stream.ready()
+                yield from stream.rest()
                 stream.ended(self.stats["stages"][-1]["tasks"])
                 self.streamed = stream.records
 

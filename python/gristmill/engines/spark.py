@@ -20,7 +20,6 @@ import os
 import pickle
 import re
 import sys
-import threading
 import time
 import uuid
 import weakref

@@ -144,6 +144,11 @@ class Stream:
             self.turn += 1
             self._set_turn(self.turn)
 
+    def rest(self) -> Iterator[bytes]:
+        """The blocks of all that has been sent and whose turn it is or becomes."""
+        while self.receive():
+            yield from self.ready()
+
     def ended(self, tasks: int) -> None:
         """Checks that all tasks of a job that has ended were passed on, each whole."""
         if self.turn != tasks:
