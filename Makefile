@@ -64,6 +64,8 @@ lint: need-cargo
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	python3 -B ci/rooms.py
 	python3 -B ci/links.py
+	python3 -B -m doctest ci/names.py
+	python3 -B ci/names.py
 
 clean:
 	$(CARGO) clean

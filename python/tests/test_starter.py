@@ -181,7 +181,7 @@ def run_in(folder: Path, program: str, *options: str, **environment: str) -> sub
 @pytest.mark.parametrize("name", ["json", "pickle", "importlib", "socket", "gristmill", "cloudpickle"])
 @pytest.mark.parametrize("way", ["file", "-c"])
 def test_a_file_of_the_current_folder_never_runs_in_place_of_a_library(name: str, way: str, tmp_path: Path) -> None:
-    """A `json.py` that lay in the folder where a job was started ran instead of the standard library's."""
+    """A file json.py that lay in the folder where a job was started ran instead of the standard library's."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / f"{name}.py").write_text("import os; os.write(2, b'this should not run'); raise SystemExit\n")
     program = f"import os, gristmill as gm; os.chdir({str(tmp_path / 'here')!r})\n"

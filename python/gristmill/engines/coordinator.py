@@ -38,7 +38,7 @@ _OPENED = ("files", "csv", "parquet")
 _OF_LINES = ("text", "bytes", "jsonl")
 #: Known reducers whose values combine natively, as ints or as floats.
 _REDUCERS = ("sum", "mean", "min", "max")
-#: A task of records that the program made has at least a twentieth of a worker's share, and at most so many.
+#: A task of records that the program made has at most a twentieth of a worker's share, rounded up, and at most so many.
 _SHARES, _MOST = 20, 16384
 #: A Parquet file has a share for each so many bytes.
 _SHARE_BYTES = 8 << 20
