@@ -2,8 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/cli/src/units.rs"]
-mod units;
+use gristmill::units;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     drop(units::bytes(text));

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/cli/src/patterns.rs"]
+#[path = "../../crates/cli/src/options/patterns.rs"]
 #[allow(dead_code)]
 mod patterns;
 

@@ -55,19 +55,15 @@ fn run(way: &str, count: usize) -> String {
             let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: PAGE, ..Shape::default() });
             let pages = pages.expect("mapped");
             pages.region().ask_for_huge_pages();
-            let (sender, _) = pages.claim(0);
-            let (_, receiver) = pages.claim(1);
-            apart(way, || send_pages(&pages, sender, count), || receive_pages(&pages, receiver, count))
+            apart(way, || send_pages(&pages, count), || receive_pages(&pages, count))
         }
         "remap-processes" | "remap-threads" => {
             // The numbers of remapped pages travel in small pages of our own channel, so that only the remapping
             // differs.
             let pages = Pages::new(Shape { slots: 2, pages_per_arena: POOL, page_bytes: 4096, ..Shape::default() });
             let pages = pages.expect("mapped");
-            let (sender, _) = pages.claim(0);
-            let (_, receiver) = pages.claim(1);
             let memory = Remapped::new();
-            apart(way, || memory.send(&pages, sender, count), || memory.receive(&pages, receiver, count))
+            apart(way, || memory.send(&pages, count), || memory.receive(&pages, count))
         }
         "socket" => {
             let (out, into) = pair();
@@ -119,13 +115,13 @@ struct Tally {
 
 /// Calls `next` for each page, and measures all except the first POOL.
 fn consume(count: usize, mut next: impl FnMut() -> u64) -> Tally {
-    let mut sum = 0;
+    let mut sum = 0_u64;
     for _ in 0..POOL {
-        sum += next();
+        sum = sum.wrapping_add(next());
     }
     let (before, start_ns) = (Usage::of_thread(), monotonic_ns());
     for _ in POOL..count {
-        sum += next();
+        sum = sum.wrapping_add(next());
     }
     let (ns, after) = (monotonic_ns() - start_ns, Usage::of_thread());
     Tally {
@@ -151,7 +147,9 @@ fn add_up(page: &[u8]) -> u64 {
     page.as_chunks::<8>().0.iter().fold(0, |sum: u64, word| sum.wrapping_add(u64::from_le_bytes(*word))) >> 1 | 1
 }
 
-fn send_pages(pages: &Pages, mut sender: Sender<'_>, count: usize) {
+/// Claims a slot in the process or thread that sends, because an end stays where it was claimed.
+fn send_pages(pages: &Pages, count: usize) {
+    let (mut sender, _) = pages.claim(0);
     for number in 0..count {
         let mut page = take(pages, &mut sender);
         fill(page.bytes_mut(), number);
@@ -169,20 +167,21 @@ fn take<'r>(pages: &Pages, sender: &mut Sender<'r>) -> PageMut<'r> {
     }
 }
 
-fn receive_pages(pages: &Pages, mut receiver: Receiver<'_>, count: usize) -> Tally {
+fn receive_pages(pages: &Pages, count: usize) -> Tally {
+    let (_, mut receiver) = pages.claim(1);
     consume(count, || next(pages, &mut receiver, add_up))
 }
 
 /// Waits for a page, reads it and gives it back.
 fn next(pages: &Pages, receiver: &mut Receiver<'_>, look: impl FnOnce(&[u8]) -> u64) -> u64 {
     loop {
-        if let Some(page) = receiver.recv(0) {
+        if let Some(page) = receiver.recv() {
             let sum = look(page.bytes());
             receiver.give_back(page);
             pages.doorbell(0).ring(&SharedFutex);
             return sum;
         }
-        pages.doorbell(1).sleep_unless(&SharedFutex, || !receiver.is_empty(0));
+        pages.doorbell(1).sleep_unless(&SharedFutex, || !receiver.is_empty());
     }
 }
 
@@ -250,7 +249,8 @@ impl Remapped {
         }
     }
 
-    fn send(&self, pages: &Pages, mut sender: Sender<'_>, count: usize) {
+    fn send(&self, pages: &Pages, count: usize) {
+        let (mut sender, _) = pages.claim(0);
         let buffer = self.buffer();
         for number in 0..count {
             // There are as many numbers as pages, and a number is free when its page is.
@@ -263,7 +263,8 @@ impl Remapped {
         }
     }
 
-    fn receive(&self, pages: &Pages, mut receiver: Receiver<'_>, count: usize) -> Tally {
+    fn receive(&self, pages: &Pages, count: usize) -> Tally {
+        let (_, mut receiver) = pages.claim(1);
         let buffer = self.buffer();
         consume(count, || {
             next(pages, &mut receiver, |name| {
