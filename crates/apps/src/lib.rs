@@ -1,4 +1,4 @@
-//! The applications of the papers, one file each.
+//! The applications, one file each: those of the papers (docs/bibliography.md), and others.
 //!
 //! An application takes its input and a closure that runs the job it makes. The caller thus decides how the job runs
 //! (workers, isolation, buffer).

@@ -1,4 +1,5 @@
-//! Palindromes: counts the substrings of each file's lines that read the same backwards (papers/thread-bottlenecks).
+//! Palindromes: counts the substrings of each file's lines that read the same backwards, as in thread
+//! bottlenecks (Chen 2020; docs/bibliography.md).
 //!
 //! Every occurrence counts, byte by byte: `aaa` has six (three of one byte, two of two, one of three). The end of a
 //! line, LF or CRLF, does not belong to it.
@@ -30,7 +31,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// Returns the most bytes that pass between caches and memory for each byte of a line, if neither the line nor what
     /// is made of it stays in a cache. A byte of memory that is written is fetched before. Derived from the code, as
-    /// the fourth paper estimates its own.
+    /// Chen (2020) does for its own.
     pub fn traffic(self) -> u64 {
         const LINE: u64 = 1;
         match self {
@@ -67,8 +68,8 @@ impl Palindromes {
         Palindromes { algorithm, constant: None }
     }
 
-    /// Counts the lines of `text` for each record, whatever the record holds. The fourth paper compares with such a job
-    /// to tell whether reading limits the other one.
+    /// Counts the lines of `text` for each record, whatever the record holds. Thread bottlenecks (Chen 2020) compares with
+    /// such a job to tell whether reading limits the other one.
     ///
     /// ```
     /// use gristmill::{Input, Isolation};

@@ -1,4 +1,4 @@
-//! Palindromes in the way of the fourth paper: readers and workers are threads of their own (papers/thread-bottlenecks).
+//! Palindromes as in thread bottlenecks (Chen 2020; docs/bibliography.md): readers and workers are threads of their own.
 //!
 //! 1. In each round, every reader reads a chunk of files, one after the other, and then waits for the other readers.
 //! 2. A file that has been read is put into a queue, and wakes one worker.

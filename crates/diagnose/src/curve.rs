@@ -193,7 +193,7 @@ mod tests {
         curve.fits.iter().find(|fit| fit.fitted.law == law).expect("fitted")
     }
 
-    /// A table of the fourth paper: palindromic tree, 10000F100000C.
+    /// A table of thread bottlenecks (Chen 2020): palindromic tree, 10000F100000C.
     #[test]
     fn the_palindromic_tree_follows_the_universal_law_and_is_best_near_22() {
         let curve = curve(&[(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)]);
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(efficiency, [100, 96, 92, 77, 49, 22, 9]);
     }
 
-    /// A table of the fourth paper: reading 50000F500000C.
+    /// A table of thread bottlenecks (Chen 2020): reading 50000F500000C.
     #[test]
     fn for_reading_the_curve_alone_cannot_tell_a_law_from_a_floor() {
         let curve = curve(&[(1, 70.2), (2, 35.9), (5, 15.3), (10, 9.10), (15, 8.93), (20, 8.08)]);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(curve.predicted, None);
     }
 
-    /// A table of the fourth paper: brute force, 1000F1000C, on 48 hyper-threads. It scales until they are used up.
+    /// A table of thread bottlenecks (Chen 2020): brute force, 1000F1000C, on 48 hyper-threads. It scales until they are used up.
     #[test]
     fn brute_force_gains_to_the_last_worker() {
         let curve =

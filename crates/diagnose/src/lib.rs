@@ -18,7 +18,7 @@
 //!  curve       the whole analysis: the law, the best number of workers, and their uncertainty
 //! ```
 //!
-//! The times of the fourth paper's palindromic tree (10,000 files of 100,000 characters):
+//! The times of a palindromic tree (10,000 files of 100,000 characters) in thread bottlenecks (Chen 2020; docs/bibliography.md):
 //!
 //! ```
 //! use gristmill_diagnose::{Curve, Law, Times, Verdict};

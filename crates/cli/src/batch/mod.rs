@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  queue      runs programs, as many at the same time as there are processors
-//!  simulate   repeats the paper's experiments on a simulated machine
+//!  simulate   repeats the experiments of bandwidth-aware scheduling (Xu et al.) on a simulated machine
 //! ```
 
 mod queue;

@@ -1,6 +1,6 @@
 //! `gristmill generate`: makes input for the applications from a seed.
 //!
-//! The large size is the paper's (papers/dmr-1.0, table 1). The small size is for a first look, the medium one for
+//! The large size is that of DMR (Yu and Zhang 2017, table 1; docs/bibliography.md). The small size is for a first look, the medium one for
 //! measuring on a small machine.
 
 use std::fs::File;
@@ -82,7 +82,7 @@ pub enum Size {
     Small,
     /// For a measurement
     Medium,
-    /// The size of the paper
+    /// The size of the papers from which the applications are (docs/bibliography.md)
     Large,
 }
 
@@ -176,7 +176,7 @@ impl Generator<'_> {
                 };
                 vec![directory(path(""), of_size([1_000, 10_000, 50_000]), text)?]
             }
-            // The sizes of papers/thread-bottlenecks.
+            // The sizes of thread bottlenecks (Chen 2020).
             Dataset::Palindromes => {
                 let line = vec![b'a'; of_size([1_000, 100_000, 500_000]) as usize];
                 vec![directory(path(""), of_size([1_000, 10_000, 50_000]), || Ok(line.as_slice()))?]

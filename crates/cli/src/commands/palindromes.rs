@@ -37,8 +37,8 @@ pub struct Palindromes {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     constant: Option<u32>,
 
-    /// Count as the fourth paper does, with threads: N of them read, in rounds, and wake --workers others that count [default
-    /// workers: the processors]. Needs --print total; no other job option applies
+    /// Count as in thread bottlenecks (Chen 2020), with threads: N of them read, in rounds, and wake --workers others that count
+    /// [default workers: the processors]. Needs --print total; no other job option applies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "constant")]
     readers: Option<u32>,
 
@@ -116,7 +116,7 @@ impl Palindromes {
 }
 
 impl Palindromes {
-    /// Counts as the paper does.
+    /// Counts with readers of their own, in rounds.
     fn in_rounds(&self, readers: u32) -> Result<(), Failure> {
         if self.print != Print::Total {
             return Err(Failure::Usage("--readers counts all files together: add --print total".to_owned()));

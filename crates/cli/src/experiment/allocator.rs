@@ -10,7 +10,7 @@ pub struct Allocator {
     package: &'static str,
 }
 
-/// The papers' allocators, and a current one.
+/// The allocators of DMR and MR-Search (docs/bibliography.md), and a current one.
 pub const ALLOCATORS: [Allocator; 3] = [
     Allocator { name: "jemalloc", library: "libjemalloc.so.2", package: "libjemalloc2" },
     Allocator { name: "tbbmalloc", library: "libtbbmalloc_proxy.so.2", package: "libtbbmalloc2" },

@@ -129,13 +129,13 @@ impl Topic {
             Topic::Isolation => (
                 "Processes or threads",
                 "The same engine with workers that have an address space of their own, and with workers that share one. \
-                 The papers' claim: sharing an address space makes page faults and memory maps wait for each other.",
+                 The claim of DMR (Yu and Zhang 2017): sharing an address space makes page faults and memory maps wait for each other.",
                 vec![with("processes", "--isolation process"), with("threads", "--isolation thread")],
             ),
             Topic::Topology => (
                 "Fused or split",
                 "Either every worker maps and reduces (fused), or half of them map and the others reduce (split, the \
-                 papers' layout).",
+                 layout of DMR).",
                 vec![
                     with("fused", ""),
                     Variant::new("split", &format!("--map-workers {half} --reduce-workers {half}")),

@@ -105,7 +105,7 @@ impl<'e> Judged<'e> {
         sentence(&said, self.load.as_slice())
     }
 
-    /// Returns the efficiency with `workers` as the papers define it: E = (T1 / Tk) / k.
+    /// Returns the efficiency with `workers` as thread bottlenecks (Chen 2020) defines it: E = (T1 / Tk) / k.
     fn efficiency(&self, workers: usize) -> Option<f64> {
         let median = |workers: usize| {
             let place = (0..self.ran.len()).find(|place| self.name(*place) == workers.to_string())?;

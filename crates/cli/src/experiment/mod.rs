@@ -1,4 +1,4 @@
-//! `gristmill experiment`: repeats the papers' comparisons on this machine.
+//! `gristmill experiment`: repeats the comparisons of DMR and MR-Search (docs/bibliography.md) on this machine.
 //!
 //! ```text
 //!  comparison   the strategies of one choice, each defined by a few arguments

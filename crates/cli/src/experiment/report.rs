@@ -52,7 +52,7 @@ fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
     let size = match about.size {
         Size::Small => "small input: the times are short, and start-up is a large part of them",
         Size::Medium => "medium input",
-        Size::Large => "input of the papers' size",
+        Size::Large => "large input, of the size in DMR (Yu and Zhang 2017)",
     };
     let all = || trials.iter().flat_map(|trial| &trial.loads);
     let repeated: usize = trials.iter().map(Trial::repeated).sum();

@@ -15,7 +15,7 @@
 //!  phase_table    the phases as a part of the report
 //!  vary           combinations of other parameters
 //!  what           the words of each run, from the command line
-//!  palindromes    what the fourth paper measures beyond that
+//!  palindromes    what thread bottlenecks (Chen 2020) measures beyond that
 //!  experiments    runs under changed circumstances, which rule out causes
 //!  evidence       the account of the workers' time, with one more run each, whose threads are sampled
 //!  keep           the times in the history, for the plans of later runs

@@ -1,4 +1,4 @@
-//! The tables of the fourth paper, for `gristmill scale palindromes` (papers/thread-bottlenecks).
+//! The tables of thread bottlenecks (Chen 2020; docs/bibliography.md), for `gristmill scale palindromes`.
 //!
 //! 1. Reading and computing apart, each with its efficiency, and the share of the kernel.
 //! 2. The control: the same work without reading, so that what is left of a loss is not due to reading.
@@ -227,7 +227,7 @@ fn without_reading(rows: &[Row], processors: u64) -> Option<String> {
     ))
 }
 
-const TITLE: &str = "Palindromes as in the paper: the seconds of a worker on average, and their efficiency";
+const TITLE: &str = "Palindromes as in thread bottlenecks (Chen 2020): the seconds of a worker on average, and their efficiency";
 const HEADS: [&str; 10] = [
     "workers",
     "all",

@@ -165,7 +165,7 @@ fn work_that_grows_with_the_workers_is_divided_by_them() {
     }
 }
 
-/// The fourth paper shows that reading is not the limit by a run without it.
+/// Thread bottlenecks (Chen 2020) shows that reading is not the limit by a run without it.
 #[test]
 fn palindromes_are_compared_with_a_run_that_reads_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -422,7 +422,7 @@ fn an_interrupted_measurement_ends_all_its_processes() {
     }
 }
 
-/// Times of the fourth paper's palindromic tree.
+/// Times of the palindromic tree in thread bottlenecks (Chen 2020).
 const TREE: &str = "workers,seconds\n1,40.6\n2,21.2\n4,11.0\n8,6.6\n16,5.2\n32,5.7\n64,6.7\n";
 
 #[test]

@@ -1,7 +1,7 @@
 //! Counters: what each worker did, and for how long.
 //!
 //! A worker counts in its own memory and publishes at task boundaries. Progress, statistics and diagnosis only read
-//! (papers/dmr-1.0, section 5.2).
+//! (as in DMR, Yu and Zhang 2017, section 5.2; docs/bibliography.md).
 
 /// A use of a worker's time. Exactly one phase runs at a time, so the phases of a worker add up to its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Arrays that map functions write to: twin and diff (papers/dmr-1.0, section 5.1).
+//! Arrays that map functions write to: twin and diff, as in DMR (Yu and Zhang 2017, section 5.1; docs/bibliography.md).
 //!
 //! ```text
 //!   original    the array as it was when the job, or this step of a job in steps, began: nobody changes it while there

@@ -1,4 +1,4 @@
-//! `gristmill batch simulate`: the paper's experiments on a simulated machine.
+//! `gristmill batch simulate`: the experiments of bandwidth-aware scheduling (Xu et al.; docs/bibliography.md) on a simulated machine.
 //!
 //! ```text
 //!  table   the output on a terminal
@@ -24,7 +24,7 @@ use crate::terminal::standard_output::print;
 
 /// Repeat the experiments about bandwidth-aware scheduling on a simulated machine
 ///
-/// Programs with the demands of SPEC CPU2006 run on eight simulated processors: under Linux, and under a scheduler that learns what
+/// The paper is that of Xu, Wu and Feng (docs/bibliography.md). Programs with the demands of SPEC CPU2006 run on eight simulated processors: under Linux, and under a scheduler that learns what
 /// memory bandwidth they need. Prints how many executions learning takes and how much faster groups of programs become. Nothing of
 /// this machine is measured: the same seed gives the same numbers everywhere.
 #[derive(Args)]

@@ -62,7 +62,7 @@ fn introduction(repetition: &Repetition, command: &str) -> String {
         "<h1>Bandwidth-aware scheduling, simulated</h1>\
          <p>Programs that run at the same time share the memory, and slow each other down when they ask for much together. The \
          scheduler chooses every 100 ms which of them run, so that their demand stays even. It learns the demands from earlier \
-         executions. This page repeats the paper's experiments on a simulated machine of eight processors; nothing of a real machine \
+         executions. This page repeats the experiments of a paper by Xu, Wu and Feng on a simulated machine of eight processors; nothing of a real machine \
          was measured.</p>\
          <dl><dt>Command</dt><dd>{}</dd><dt>Executions of each group</dt><dd>{}</dd>\
          <dt>Overhead charged</dt><dd>{:.2} % of the time, to every method but Linux</dd><dt>Gristmill</dt><dd>{}</dd></dl>\
