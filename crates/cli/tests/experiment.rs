@@ -7,6 +7,8 @@ mod command;
 mod learned;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/private.rs"]
+mod private;
 #[path = "experiment/queue.rs"]
 mod queue;
 #[path = "experiment/scale.rs"]

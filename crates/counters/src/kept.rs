@@ -4,8 +4,9 @@
 //! convenience: if it is damaged, of a newer version, or cannot be written, a message says so and nothing else
 //! happens.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -101,7 +102,7 @@ impl Kept {
     /// Writes a temporary file and renames it, so that readers see either version as a whole.
     fn write(&self, text: &str) -> io::Result<()> {
         let folder = self.path.parent().expect("the file lies in a folder of its own");
-        fs::create_dir_all(folder)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut aside = tempfile::NamedTempFile::new_in(folder)?;
         aside.write_all(text.as_bytes())?;
         aside.persist(&self.path)?;
@@ -198,6 +199,9 @@ mod tests {
         let here = kept.load("here").expect("there");
         assert_eq!((here.len(), &here[KEPT_MAX - 1]), (KEPT_MAX, &measured(KEPT_MAX as u64 + 2)));
         assert_eq!(kept.load("there"), Ok(vec![measured(7)]));
+        // The folder is that of the history, too.
+        let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).expect("there")) & 0o7777;
+        assert_eq!([mode(kept.path()), mode(kept.path().parent().expect("a folder"))], [0o600, 0o700]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The file: where it is, and why it may be of no use.
 
 use std::fmt;
-use std::fs;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -75,8 +77,15 @@ impl History {
     ///
     /// See [`Problem`].
     pub fn open(path: &Path) -> Result<History, Problem> {
+        let other = |error: io::Error| Problem::Other(error.to_string());
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| Problem::Other(error.to_string()))?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(other)?;
+        }
+        // SQLite gives the files beside it the permissions of this one. A file that is there is not opened, because closing it
+        // would drop SQLite's locks.
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(other(error)),
+            _ => {}
         }
         let mut connection = Connection::open(path)?;
         connection.busy_timeout(PATIENCE)?;
@@ -134,6 +143,8 @@ pub(crate) fn program(transaction: &Transaction<'_>, build: &str, name: &str) ->
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn problem(content: &[u8]) -> Problem {

@@ -36,6 +36,7 @@ use crate::commands::Applications;
 use crate::commands::generate::{Generator, Present, Size, name};
 use crate::experiment::time::Time;
 use crate::output::aside::write_whole;
+use crate::output::private_folder::private_folder;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
@@ -125,7 +126,10 @@ impl Experiment {
         // 2. Make the input.
         let temporary = match self.data {
             Some(_) => None,
-            None => Some(tempfile::tempdir().map_err(|source| Failure::output(std::env::temp_dir(), source))?),
+            None => {
+                let place = std::env::temp_dir();
+                Some(private_folder(&place).map_err(|source| Failure::output(place, source))?)
+            }
         };
         let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));
         let directory = directory.expect("one of the two was chosen above");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::comparison::{Comparison, Variant};
 use super::subject::Subject;
 use super::tally::Tally;
+use crate::output::private_folder::private_folder;
 use crate::terminal::failure::Failure;
 use gristmill_counters::load::{Load, Watch};
 
@@ -172,7 +173,7 @@ impl Runner {
         let failed = |what, source| Failure::from(gristmill::Error::System { what, source });
         let program =
             std::env::current_exe().map_err(|source| failed("asking for the path of this program", source))?;
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let directory = private_folder(Path::new("/dev/shm")).or_else(|_| private_folder(&std::env::temp_dir()));
         let directory = directory.map_err(|source| failed("making a temporary directory", source))?;
         Ok(Runner { program, directory })
     }
@@ -296,5 +297,13 @@ mod tests {
         assert_eq!(counted(&loads, 2), [false, true, true, false, false]);
         assert_eq!(counted(&loads, 4), [false, true, true, true, true]);
         assert_eq!(counted(&loads[..1], 1), [true]);
+    }
+
+    /// Answers, which are made of the user's data with --data, lay in a folder that all users could read.
+    #[test]
+    fn answers_lie_in_a_folder_of_their_owner() {
+        let runner = Runner::new().expect("a runner");
+        let facts = fs::metadata(runner.directory.path()).expect("a folder");
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&facts) & 0o7777, 0o700);
     }
 }

@@ -172,9 +172,9 @@ pub fn make(
         begins(change);
         let mut copies = None;
         if change == Change::InputInMemory {
-            copies = program.own().and_then(|own| own.in_memory(place.copied_bytes_max));
-            let Some((_, replaced)) = &copies else { continue };
-            circumstances.replaced.clone_from(replaced);
+            copies = program.own().and_then(|own| own.reads.in_memory(place.copied_bytes_max));
+            let Some(copies) = &copies else { continue };
+            circumstances.replaced.clone_from(&copies.replaced);
         }
         let mut costs = [None; 2];
         for ((cost, workers), _) in costs.iter_mut().zip(workers).zip(applies).filter(|(_, applies)| *applies) {

@@ -4,6 +4,7 @@
 //!  words          the words of a command, with places for the number of workers
 //!  section        a part of the report
 //!  phases         where the workers of our own applications spend their time
+//!  reads          the files that one of our own applications reads, and their copies in memory
 //!  own            one of our own applications as a command
 //!  look           what the threads of a run do now
 //!  beside         processes that keep the machine busy beside a run
@@ -27,6 +28,7 @@
 mod words;
 mod section;
 mod phases;
+mod reads;
 mod own;
 mod look;
 mod beside;

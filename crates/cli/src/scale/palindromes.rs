@@ -4,7 +4,7 @@
 //! 2. The control: the same work without reading, so that what is left of a loss is not due to reading.
 //! 3. The bytes that pass between caches and memory, estimated from the code, against the measured ceiling.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use gristmill_counters::stream;
 use super::command::What;
 use super::own::Own;
 use super::phase_table::medians;
+use super::reads::Reads;
 use super::runs::Series;
 use super::section::{Section, shown};
 use crate::commands::palindromes::{Algorithm, CONSTANT_BYTES_MAX};
@@ -48,12 +49,12 @@ impl Control {
         if words[0] != "palindromes" || has("-o") || has("--output") || has("--constant") {
             return Ok(None);
         }
-        let Some(input) = Input::of(&own.inputs).filter(|input| {
+        let Some(input) = Input::of(&own.reads).filter(|input| {
             input.files >= FILES_PER_WORKER * workers_max && input.bytes / input.files <= CONSTANT_BYTES_MAX / 2
         }) else {
             return Ok(None);
         };
-        let options = words.iter().filter(|word| !own.inputs.contains(word)).cloned();
+        let options = words.iter().filter(|word| !own.reads.named.contains(word)).cloned();
         let constant = ["--constant".into(), input.files.to_string().into(), input.typical.clone().into_os_string()];
         let words: Vec<OsString> = options.chain(constant).collect();
         let traffic = gristmill_apps::Algorithm::from(algorithm(&words)).traffic();
@@ -151,28 +152,14 @@ fn algorithm(words: &[OsString]) -> Algorithm {
 }
 
 impl Input {
-    /// Returns the files with these names and below these folders. `None` if something cannot be read, as a pattern.
-    fn of(named: &[OsString]) -> Option<Input> {
-        let mut files = Vec::new();
-        named.iter().try_for_each(|name| add(Path::new(OsStr::new(name)), &mut files))?;
-        let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+    /// Describes the files that are read. `None` if they are not known before the run.
+    fn of(reads: &Reads) -> Option<Input> {
+        let files = reads.files()?;
+        let bytes: u64 = files.iter().map(|file| file.bytes).sum();
         let mean = bytes / (files.len() as u64).max(1);
-        let (typical, _) = files.iter().min_by_key(|(_, bytes)| bytes.abs_diff(mean))?;
-        Some(Input { files: files.len() as u64, bytes, typical: typical.clone() })
+        let typical = files.iter().min_by_key(|file| file.bytes.abs_diff(mean))?;
+        Some(Input { files: files.len() as u64, bytes, typical: typical.path.clone() })
     }
-}
-
-/// Adds the files below a path, with their sizes.
-fn add(path: &Path, files: &mut Vec<(PathBuf, u64)>) -> Option<()> {
-    let metadata = path.metadata().ok()?;
-    if !metadata.is_dir() {
-        files.push((path.to_owned(), metadata.len()));
-        return Some(());
-    }
-    for entry in path.read_dir().ok()? {
-        add(&entry.ok()?.path(), files)?;
-    }
-    Some(())
 }
 
 /// A row of the table: a number of workers.
@@ -227,7 +214,8 @@ fn without_reading(rows: &[Row], processors: u64) -> Option<String> {
     ))
 }
 
-const TITLE: &str = "Palindromes as in thread bottlenecks (Chen 2020): the seconds of a worker on average, and their efficiency";
+const TITLE: &str =
+    "Palindromes as in thread bottlenecks (Chen 2020): the seconds of a worker on average, and their efficiency";
 const HEADS: [&str; 10] = [
     "workers",
     "all",
@@ -326,9 +314,12 @@ mod tests {
         for (name, bytes) in [("a", 10), ("b", 19), ("c", 40)] {
             std::fs::write(below.join(name), vec![b'a'; bytes]).expect("written");
         }
-        let input = Input::of(&[dir.path().into()]);
-        assert_eq!(input, Some(Input { files: 3, bytes: 69, typical: below.join("b") }));
-        assert_eq!(Input::of(&["/nowhere/*".into()]), None);
-        assert_eq!(Input::of(&[]), None);
+        std::fs::write(below.join(".hidden"), "not read").expect("written");
+        let of = |names: &[&Path]| {
+            Input::of(&Reads { named: names.iter().map(|name| name.into()).collect(), follow: false })
+        };
+        assert_eq!(of(&[dir.path()]), Some(Input { files: 3, bytes: 69, typical: below.join("b") }));
+        assert_eq!(of(&[Path::new("/nowhere/*")]), None);
+        assert_eq!(of(&[]), None);
     }
 }

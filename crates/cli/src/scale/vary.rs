@@ -7,6 +7,7 @@ use super::runs::Series;
 use super::section::{Section, shown};
 use super::words::varied;
 use crate::experiment::chart::escape;
+use crate::terminal::messages::printable;
 
 /// The limit on the combinations of all parameters.
 const COMBINATIONS_MAX: usize = 64;
@@ -34,7 +35,7 @@ impl Parameter {
             return Err(format!("{name} has a value without a letter"));
         }
         match values.iter().enumerate().find(|(at, value)| values[..*at].contains(value)) {
-            Some((_, twice)) => Err(format!("{name} has the value {twice} twice")),
+            Some((_, twice)) => Err(format!("{name} has the value {} twice", printable(twice))),
             None => Ok(Parameter { name: name.to_owned(), values }),
         }
     }
@@ -85,7 +86,7 @@ impl Combination {
 
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let all: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={}", printable(value))).collect();
         f.write_str(&all.join(" "))
     }
 }
@@ -123,7 +124,7 @@ impl Table<'_> {
         let numbers = self.series[0].iter().map(|series| series.workers.to_string());
         let mut rows = vec![names.chain(numbers).chain(["best".to_owned()]).collect()];
         for (Combination(values), series) in self.combinations.iter().zip(self.series) {
-            let values = values.iter().map(|(_, value)| value.clone());
+            let values = values.iter().map(|(_, value)| printable(value));
             let times = series.iter().map(|series| self.median(series).map_or("failed".to_owned(), shown));
             let best = self.best(series).map_or("none".to_owned(), |(workers, _)| workers.to_string());
             rows.push(values.chain(times).chain([best]).collect());

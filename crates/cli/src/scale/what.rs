@@ -28,7 +28,7 @@ impl Described<'_> {
         if !is_behind_dashes(self.program, std::env::args_os()) {
             let words = [std::slice::from_ref(first), &values.options(), &self.program[1..]].concat();
             let what = Own::command(&words)?.map(|(words, own)| {
-                let repeated = if self.is_weak { own.inputs.clone() } else { Vec::new() };
+                let repeated = if self.is_weak { own.reads.named.clone() } else { Vec::new() };
                 What { words, repeated, prepare, own: Some(own) }
             });
             let name = first.to_string_lossy();

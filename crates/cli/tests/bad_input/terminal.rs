@@ -108,3 +108,21 @@ fn no_message_contains_characters_that_control_a_terminal() {
     let output = gristmill(["word-count".into(), "-o".into(), raw.clone(), raw]).output().expect("the command starts");
     assert!(String::from_utf8(output.stderr).expect("text").chars().all(is_plain));
 }
+
+/// The report of `gristmill scale` once had the values of --vary as they were, so one of them cleared the screen.
+#[test]
+fn values_of_a_parameter_are_escaped_in_the_report() {
+    let scale =
+        ["scale", "--no-history", "--workers", "1", "--repeats", "1", "--no-account", "--despite-load", "--vary"];
+    let run = |values: &str| {
+        let mut command = gristmill(scale);
+        let output = command.args([values, "--", "true", "{workers}{x}"]).output().expect("the command starts");
+        let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+        assert!(printed.chars().chain(said.chars()).all(is_plain), "{printed:?} {said:?}");
+        (output.status.code(), printed, said)
+    };
+    let (status, printed, said) = run(&format!("x=a,{EVIL}"));
+    assert!(status == Some(0) && printed.contains("e\\x1b[2J"), "{printed}{said}");
+    let (status, _, said) = run(&format!("x={EVIL},{EVIL}"));
+    assert!(status == Some(2) && said.contains("e\\x1b[2J"), "{said}");
+}

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,7 +51,8 @@ impl Journal {
     /// Opens a new journal, or one to be continued with its past.
     pub fn open(path: &Path, resume: bool) -> Result<(Journal, Past), Failure> {
         let failed = |source| Failure::output(path, source);
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
         file.metadata().and_then(|about| regular(&about)).map_err(failed)?;
         lock(&file).map_err(failed)?;
         let mut bytes = Vec::new();
