@@ -1,6 +1,6 @@
 # make demo       word count of real text, on every processor
 # make test       all tests
-# make lint       formatting, clippy and rustdoc without warnings, bench/ and fuzz/ compile, dependencies that deny.toml allows, valid links and names
+# make lint       formatting, clippy and rustdoc without warnings, dependencies that deny.toml allows, valid links and names
 # make wheel      the Python package, with the command, as a file that needs no Rust
 # make docs       the documentation as a site, in target/docs/site
 # make spark-jar  the plugin for the installed Spark, without its tests
@@ -40,7 +40,7 @@ QUESTIONS = loom.sh options.sh
 test-questions:
 	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done
 
-# Folders in other languages have a script in ci/ if they have tests.
+# Folders that are not in the workspace have a script in ci/.
 test-bench test-spark test-python test-docs: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
 
@@ -55,15 +55,10 @@ spark-jar:
 wheel: need-cargo
 	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels $(if $(shell command -v javac),-C spark=pypi) .
 
-# A check links nothing, so libFuzzer need not be built.
-FUZZING = RUSTFLAGS='--cfg fuzzing' CUSTOM_LIBFUZZER_PATH=/not/linked/libfuzzer.a
-
 lint: need-cargo
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
 	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings
-	$(CARGO) check --manifest-path bench/Cargo.toml --target-dir $(TARGET) --all-targets --locked
-	$(FUZZING) $(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --locked
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	python3 -B ci/rooms.py
