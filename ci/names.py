@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Checks that the files and names that documents and comments mention exist in this repository.
 
-    ci/names.py                     fails with one line for each that does not
-    python3 -m doctest ci/names.py  tests this check
+    ci/names.py                        fails with one line for each that does not
+    python3 -B -m doctest ci/names.py  tests this check, without a word if it passes
 
 1. A path that begins with one of the repository's folders, as ci/names.py, is there, seen from the root or from the page. It may also be one
    that git ignores, because it is made later. Capitals in it, as in bench/sets/NAME.toml, stand for a name.
 2. A file in backticks, as `job/mod.rs`, is the end of the path of a file.
-3. A name in backticks with an underscore, as `tests_have_such_names`, is a word in some program, outside its comments. One that ends in `...` is the
-   beginning of such a word.
+3. A name in backticks of several words, as `tests_have_such_names` or `thoseInJavaToo`, is a word in some program, outside its comments. One that
+   ends in `...` is the beginning of such a word.
 
 CHANGELOG.md and the results in bench/runs are history, in which old names are right.
 """
@@ -22,11 +22,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HISTORY = ("CHANGELOG.md", "bench/runs/")
 PROGRAMS = {".rs", ".java", ".py", ".sh", ".toml", ".yml"}
-#: Names of the kernel that documents mention and no program here uses.
-FOREIGN = {"copy_file_range", "protected_fifos", "protected_regular"}
+#: Names of the kernel and of PySpark that documents mention and no program here uses.
+FOREIGN = {"applyInPandas", "copy_file_range", "protected_fifos", "protected_regular"}
 PATH = re.compile(r"(?<![\w/.~-])(?:\.\./)*((?:bench|ci|crates|docs|fuzz|python|spark)/[\w./-]*\w)")
 FILE = re.compile(r"`([\w./-]+\.(?:rs|java|py|sh|md|toml))`")
-NAME = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+)+)(\.\.\.)?`")
+NAME = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+|[A-Z][a-z0-9]+)+)(\.\.\.)?`")
 CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 
 
@@ -35,10 +35,11 @@ class Tree:
 
     def __init__(self, files, words):
         self.paths = {str(path) for file in files for path in [Path(file), *Path(file).parents]}
-        self.ends = {"/".join(parts[at:]) for parts in map(Path.parts.fget, map(Path, files)) for at in range(len(parts))}
+        self.ends = {"/".join(Path(file).parts[at:]) for file in files for at in range(len(Path(file).parts))}
         self.words = sorted(words)
 
     def has_word(self, name, is_cut):
+        """Returns whether a program has this word, or one that begins with it."""
         at = bisect_left(self.words, name)
         found = self.words[at] if at < len(self.words) else ""
         return found.startswith(name) if is_cut else found == name
