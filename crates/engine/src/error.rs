@@ -166,12 +166,12 @@ pub enum Error {
     },
     /// A quoted field of a CSV file is not closed.
     #[error(
-        "{}{}: a quote opens a field here (byte {offset}) and is not closed {}. Close it; if quotes are text in this file, set Records::Lines",
+        "{}{}: a quote opens a field here (byte {offset}) and is not closed {}; if quotes are text in this file, set Records::Lines",
         path.display(),
         line.map(|line| format!(" line {line}")).unwrap_or_default(),
         match limit_bytes {
-            None => "before the end of the file".to_owned(),
-            Some(bytes) => format!("within the {bytes} bytes that a row may have (Job::record_bytes_max)"),
+            None => "before the end of the file. Close it".to_owned(),
+            Some(limit) => format!("within {limit} bytes, the limit on a row. Close it, or raise Job::record_bytes_max"),
         }
     )]
     QuoteOpen {
