@@ -153,9 +153,10 @@ fn a_quote_that_stays_open_beyond_the_longest_row_is_named() {
     for (split_bytes, chunk_bytes) in [(1, 1), (7, 50), (1000, 50)] {
         let mut tasks = Tasks::cut([source.clone()].into(), KINDS[5], Splits::of(split_bytes), 60);
         scan_quotes(&mut tasks, 2).expect("plain");
-        let failures = tasks.all_parts().iter().filter_map(|part| {
-            Reader::new(chunk_bytes).for_each_chunk(&tasks, part, |_| Ok::<(), Failure>(())).err()
-        });
+        let failures = tasks
+            .all_parts()
+            .iter()
+            .filter_map(|part| Reader::new(chunk_bytes).for_each_chunk(&tasks, part, |_| Ok::<(), Failure>(())).err());
         let expected = Failure::QuoteOpen { source: 0, offset: 4, is_cut: true };
         assert_eq!(failures.collect::<Vec<_>>(), [expected], "{split_bytes} {chunk_bytes}");
     }
