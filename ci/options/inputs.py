@@ -26,6 +26,8 @@ class Case:
     is_bad: bool = False
     # True if the command can write its result as a folder.
     has_parts: bool = False
+    # A part of the message with which it refuses the input.
+    says: str | None = None
 
 
 @dataclasses.dataclass

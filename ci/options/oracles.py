@@ -6,6 +6,7 @@ import json
 import re
 import struct
 
+from damaged import damaged_csv
 from inputs import SPACE, Files, files, packed, some_text, table, texts
 
 
@@ -305,4 +306,4 @@ def tile_search(rng, folder):
 
 
 SUBCOMMANDS = [word_count, group_by, string_match, sort, palindromes, histogram, linear_regression, matrix_multiply, kmeans,
-               pca, tile_search]
+               pca, tile_search, damaged_csv]

@@ -8,6 +8,7 @@ input that is bad or needs more than `--memory`. A panic, a signal, a hang, a wr
 the seed and the command are printed, and the status is 1. The same seed makes the same runs.
 
     inputs      random input, and the files that hold it
+    damaged     CSV with faults
     oracles     the subcommands, and the lines of Python that compute the answer
     programs    subcommands that produce data instead of reading it
 """
@@ -172,6 +173,8 @@ def run(program, make, rng, folder):
     # Run again with other options: the bytes must be the same. A result in parts needs a new folder.
     if case.ordered and not output.parts and rng.random() < 0.3:
         arguments = [program, *case.arguments, *output.arguments, *options_of_job(rng, case)]
+        # A list of the default name is never replaced.
+        output.list.unlink(missing_ok=True)
         before |= {path.name for path in folder.iterdir()}
         again = checked(arguments, case, folder, from_file, output, before, None)
         if again is not None and again != answer:
@@ -199,6 +202,8 @@ def check(done, said, case, folder, output, before, checkpoint):
         # A small --memory may be too little for the input; the message must say so.
         if done.returncode == 1 and not case.is_bad and "raise --memory" not in said.lower():
             raise Wrong("it refused input that is good")
+        if done.returncode == 1 and case.says and case.says not in said and "raise --memory" not in said.lower():
+            raise Wrong(f"it does not say {case.says!r}")
         # A failed job keeps its checkpoint and its list of bad records.
         if left := names - before - ({checkpoint.name} if checkpoint else set()):
             raise Wrong(f"it failed and left {left}")

@@ -72,10 +72,10 @@ def read_csv(
     """Reads the rows of CSV files with a header as dictionaries of text.
 
     A row with more or fewer fields than the header is a bad record: it ends the job with :class:`gristmill.InputError`, or is set
-    aside if `on_error` is `skip`. Empty lines are skipped. A quote that is not closed, text behind a closing quote, and two columns
-    of one name end the job with :class:`gristmill.InputError`; `duplicate_names="number"` names such columns `a`, `a_2`, `a_3`. A
-    field may have as many characters as `csv.field_size_limit()` says when this is called. `errors` decides about bytes that are
-    not UTF-8, as in :func:`read_text`.
+    aside if `on_error` is `skip`. One empty field more may stand at the end of a row. Empty lines are skipped. A quote that is not
+    closed, text behind a closing quote, and two columns of one name end the job with :class:`gristmill.InputError`;
+    `duplicate_names="number"` names such columns `a`, `a_2`, `a_3`. A field may have as many characters as
+    `csv.field_size_limit()` says when this is called. `errors` decides about bytes that are not UTF-8, as in :func:`read_text`.
 
     Raises :class:`gristmill.InputError` at once if there is no such file, and :class:`gristmill.PlanError` for options that make
     no sense.

@@ -359,6 +359,7 @@ def test_names_in_messages_do_not_steer_the_terminal(tmp_path: Path, name: str) 
         (b'a,b\n1,2\n3,"4\n5,6\n', "a quote is not closed before the end of the file, in the row that begins in line 3"),
         (b'a,b\n1,"2"x\n', "a.csv, line 2: this is not CSV"),
         (b"a,b\n\n1,2,3\n", "a.csv, line 3: this row has 3 fields, and the header has 2"),
+        (b"a,b\n1,2,,\n", "a.csv, line 2: this row has 4 fields, and the header has 2"),
         (b"a,b\n1," + b"x" * 200_000 + b"\n", r"longer than 131072 characters.*line 2.*csv.field_size_limit\(...\)"),
     ],
 )
@@ -378,6 +379,8 @@ def test_csv_that_would_lose_something_is_an_error(tmp_path: Path, content: byte
         (b"\xef\xbb\xbfa,b\r\n1,\xef\xbb\xbf\r\n", [{"a": "1", "b": "\ufeff"}]),
         (b"a,b\r1,2\r3,4", [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]),
         (b'a\n"x\n""y""\n"\n""\n', [{"a": 'x\n"y"\n'}, {"a": ""}]),
+        # Some programs write a delimiter after every field.
+        (b'a,b\n1,2,\n3,4,""\n5,\n', [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}, {"a": "5", "b": ""}]),
     ],
 )
 def test_odd_csv_is_read_as_python_reads_it(tmp_path: Path, content: bytes, records: list[dict[str, str]]) -> None:

@@ -7,7 +7,8 @@ use gristmill::{Chunk, ProgramError, Records, Source};
 
 use crate::error::{Error, Result};
 use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
-use crate::row::Parsers;
+use crate::plain_row::PlainRow;
+use crate::row::{RowReader, Width};
 
 /// A column of a CSV file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl FromStr for Column {
 impl Column {
     /// Returns the column's place, from 0, in a file with this first line. `is_header` says whether the line holds
     /// names.
-    fn place(&self, line: &ByteRecord, is_header: bool) -> std::result::Result<usize, String> {
+    fn place(&self, line: &ByteRecord, is_header: bool, delimiter: u8) -> std::result::Result<usize, String> {
         let numbered = |number: usize| match number {
             number if (1..=line.len()).contains(&number) => Ok(number - 1),
             number => Err(format!("there is no column {number}: the first line has {}", line.len())),
@@ -55,7 +56,7 @@ impl Column {
             Column::Number(number) => numbered(*number),
             Column::Name(name) => match *named(line, name) {
                 [place] => Ok(place),
-                [] => Err(format!("there is no column {name:?}; the first line says {}", shown(line))),
+                [] => Err(format!("there is no column {name:?}; the first line says {}", shown(line, delimiter))),
                 [first, second, ..] => Err(format!(
                     "columns {} and {} are both called {name:?}: say which by its number",
                     first + 1,
@@ -100,7 +101,6 @@ fn named(line: &ByteRecord, name: &str) -> Vec<usize> {
 pub(crate) struct Table<const N: usize> {
     dialect: Dialect,
     delimiter: u8,
-    parsers: Parsers,
     /// Their places in each file of the input.
     files: Vec<Places<N>>,
     /// Their fields in the first examined row in which none of them is empty.
@@ -114,6 +114,8 @@ pub(crate) struct Table<const N: usize> {
 struct Places<const N: usize> {
     /// The places, from 0.
     places: [usize; N],
+    /// The number of fields in each row.
+    width: Width,
     /// The number of bytes before the first row of data.
     start: u64,
 }
@@ -163,11 +165,11 @@ impl<const N: usize> Table<N> {
                 .collect();
             let Some(heading) = Heading::look(source, dialect, is_header, Some(&numbers))? else { continue };
             if was_guessed {
-                guesses.add(source, &heading);
+                guesses.add(source, &heading, delimiter);
             }
             let mut places = [0; N];
             for (place, column) in places.iter_mut().zip(wanted) {
-                *place = column.place(&heading.line, heading.is_header).map_err(failed)?;
+                *place = column.place(&heading.line, heading.is_header, delimiter).map_err(failed)?;
             }
             let fields =
                 |row: &ByteRecord| places.map(|place| row.get(place).unwrap_or_default().trim_ascii().to_vec());
@@ -187,8 +189,7 @@ impl<const N: usize> Table<N> {
             let table = table.get_or_insert_with(|| Table {
                 dialect: *dialect,
                 delimiter,
-                parsers: Parsers::new(delimiter, dialect.quote),
-                files: vec![Places { places: [0; N], start: 0 }; sources.len()],
+                files: vec![Places { places: [0; N], width: Width::default(), start: 0 }; sources.len()],
                 first: None,
                 notes: Vec::new(),
             });
@@ -197,7 +198,7 @@ impl<const N: usize> Table<N> {
                             Dialect::delimiter to one for all";
                 return Err(failed(what.to_owned()));
             }
-            table.files[number] = Places { places, start: heading.bytes() };
+            table.files[number] = Places { places, width: Width(heading.line.len()), start: heading.bytes() };
             if table.first.is_none() {
                 table.first = heading.rows.iter().map(fields).find(|row| row.iter().all(|field| !field.is_empty()));
             }
@@ -219,16 +220,16 @@ impl<const N: usize> Table<N> {
         chunk: &Chunk<'_>,
         mut take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,
     ) -> Result<(), ProgramError> {
-        let Places { places, start } = self.files[chunk.source_number()];
+        let file = &self.files[chunk.source_number()];
         let text = chunk.bytes();
-        let mut skip = start.saturating_sub(chunk.offset()).min(text.len() as u64) as usize;
+        let mut skip = file.start.saturating_sub(chunk.offset()).min(text.len() as u64) as usize;
         if chunk.offset() == 0 && text[skip..].starts_with(BYTE_ORDER_MARK) {
             skip += BYTE_ORDER_MARK.len();
         }
         let outcome = if self.is_plain(&text[skip..]) {
-            self.plain_rows(places, text, skip, &mut take)
+            self.plain_rows(file, text, skip, &mut take)
         } else {
-            self.rows(places, text, skip, &mut take)
+            self.rows(file, text, skip, &mut take)
         };
         outcome.map_err(|(at, why)| chunk.reject(at, why))
     }
@@ -242,21 +243,18 @@ impl<const N: usize> Table<N> {
     /// Reads rows of plain text after `skip`. An error holds the offset and the reason.
     fn plain_rows(
         &self,
-        places: [usize; N],
+        file: &Places<N>,
         text: &[u8],
         skip: usize,
         take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
     ) -> std::result::Result<(), (usize, String)> {
         let mut at = skip;
         while at < text.len() {
-            let rest = &text[at..];
-            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
-            if !line.is_empty() {
-                let count = || memchr::memchr_iter(self.delimiter, line).count() + 1;
-                take_row(places, |place| nth(line, place, self.delimiter), count, take).map_err(|why| (at, why))?;
+            let row = PlainRow::read(text, at, self.delimiter, file.places);
+            if row.count > 0 {
+                file.take_row(row.fields, row.count, row.last_is_empty, take).map_err(|why| (at, why))?;
             }
-            at += end + 1;
+            at = row.end + 1;
         }
         Ok(())
     }
@@ -264,43 +262,33 @@ impl<const N: usize> Table<N> {
     /// Reads rows of any text, like `plain_rows`.
     fn rows(
         &self,
-        places: [usize; N],
+        file: &Places<N>,
         text: &[u8],
         skip: usize,
         take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
     ) -> std::result::Result<(), (usize, String)> {
-        let wanted = places.into_iter().max().map_or(0, |last| last + 1);
-        self.parsers.with_rows(text, skip, wanted, |rows| {
-            while rows.read() {
-                take_row(places, |place| rows.field(place), || rows.fields(), take)
-                    .map_err(|why| (rows.start(), why))?;
-            }
-            Ok(())
-        })
+        let wanted = file.places.into_iter().max().map_or(0, |last| last + 1);
+        let mut rows = RowReader::new(text, skip, self.delimiter, self.dialect.quote, wanted);
+        while rows.read().map_err(|why| (rows.start(), why.to_string()))? {
+            let fields = file.places.map(|place| rows.field(place).unwrap_or_default());
+            file.take_row(fields, rows.fields(), rows.last_is_empty(), take).map_err(|why| (rows.start(), why))?;
+        }
+        Ok(())
     }
 }
 
-/// Passes the fields of a row at these places to `take`, or returns why the row cannot be read.
-#[inline(always)]
-fn take_row<'r, const N: usize>(
-    places: [usize; N],
-    field_at: impl Fn(usize) -> Option<&'r [u8]>,
-    count: impl Fn() -> usize,
-    take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
-) -> std::result::Result<(), String> {
-    let mut fields: [&[u8]; N] = [&[]; N];
-    for (field, place) in fields.iter_mut().zip(places) {
-        *field = field_at(place).ok_or_else(|| format!("there is no column {}, only {}", place + 1, count()))?;
+impl<const N: usize> Places<N> {
+    /// Passes the wanted fields of a row to `take`, or returns why the row cannot be read. `count` is the number of all
+    /// its fields.
+    #[inline(always)]
+    fn take_row(
+        &self,
+        fields: [&[u8]; N],
+        count: usize,
+        last_is_empty: bool,
+        take: &mut impl FnMut([&[u8]; N]) -> std::result::Result<(), Fault>,
+    ) -> std::result::Result<(), String> {
+        self.width.check(count, last_is_empty)?;
+        take(fields).map_err(|(column, why)| format!("column {}: {why}", self.places[column] + 1))
     }
-    take(fields).map_err(|(column, why)| format!("column {}: {why}", places[column] + 1))
-}
-
-/// Returns the field of a line at a place.
-#[inline(always)]
-fn nth(line: &[u8], place: usize, delimiter: u8) -> Option<&[u8]> {
-    let mut rest = line;
-    for _ in 0..place {
-        rest = &rest[rest.iter().position(|byte| *byte == delimiter)? + 1..];
-    }
-    Some(&rest[..rest.iter().position(|byte| *byte == delimiter).unwrap_or(rest.len())])
 }

@@ -51,14 +51,6 @@ impl Error {
     pub(crate) fn read(path: &Path, error: io::Error) -> Error {
         Error::verdict(path, error.into())
     }
-
-    /// A file whose rows cannot be read.
-    pub(crate) fn csv(path: &Path, error: csv::Error) -> Error {
-        match error.into_kind() {
-            csv::ErrorKind::Io(error) => Error::read(path, error),
-            _ => unreachable!("rows may have any fields"),
-        }
-    }
 }
 
 /// Opens a source for a first look. The job will read it again.

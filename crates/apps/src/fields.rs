@@ -50,7 +50,7 @@ impl<const N: usize> Fields<N> {
             if null && field.get() == "null" {
                 continue;
             }
-            *text = text_of(field).map_err(|why| format!("field {name:?}: {why}"))?;
+            *text = text_of(field).map_err(|why| format!("field {name:?} {why}"))?;
         }
         take(texts.each_ref().map(|text| text.as_bytes()))
             .map_err(|(field, why)| format!("field {:?}: {why}", self.names[field]))
@@ -61,14 +61,18 @@ fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
+/// What may be grouped or summed.
+const WANTED: &str = "and should be a text, a number, true or false";
+
 /// Returns the content of a string, number or boolean.
 fn text_of(value: &RawValue) -> Result<Cow<'_, str>, String> {
     let json = value.get();
     match json.as_bytes() {
         [b'"', inside @ .., b'"'] if !inside.contains(&b'\\') => Ok(Cow::Borrowed(&json[1..json.len() - 1])),
-        [b'"', ..] => serde_json::from_str(json).map(Cow::Owned).map_err(|_| "half of a surrogate pair".to_owned()),
-        [b'n', ..] => Err("null is neither a text nor a number".to_owned()),
-        [b'[' | b'{', ..] => Err("what has parts is neither a text nor a number".to_owned()),
+        [b'"', ..] => serde_json::from_str(json).map(Cow::Owned).map_err(|_| "has half of a surrogate pair".to_owned()),
+        [b'n', ..] => Err(format!("is null, {WANTED}")),
+        [b'[', ..] => Err(format!("is an array, {WANTED}")),
+        [b'{', ..] => Err(format!("is an object, {WANTED}")),
         _ => Ok(Cow::Borrowed(json)),
     }
 }
@@ -147,9 +151,10 @@ mod tests {
     fn errors_in_a_line_are_described() {
         for (line, expected) in [
             (r#"{"k":"a"}"#, r#"there is no field "v""#),
-            (r#"{"k":null,"v":1}"#, r#"field "k": null is neither a text nor a number"#),
-            (r#"{"k":"a","v":[1]}"#, r#"field "v": what has parts is neither a text nor a number"#),
-            (r#"{"k":"\ud800","v":1}"#, r#"field "k": half of a surrogate pair"#),
+            (r#"{"k":null,"v":1}"#, r#"field "k" is null, and should be a text, a number, true or false"#),
+            (r#"{"k":"a","v":[1]}"#, r#"field "v" is an array, and should be a text, a number, true or false"#),
+            (r#"{"k":{},"v":1}"#, r#"field "k" is an object, and should be a text, a number, true or false"#),
+            (r#"{"k":"\ud800","v":1}"#, r#"field "k" has half of a surrogate pair"#),
             (r#"{"k":"a","v":1"#, "this is no JSON object: EOF while parsing an object (byte 14 of the line)"),
             (r#"{"k":"a","v":1}}"#, "this is no JSON object: trailing characters (byte 16 of the line)"),
             ("[1]", "this is no JSON object: invalid type: sequence, expected an object (byte 0 of the line)"),

@@ -5,6 +5,7 @@
 //! one of its fields is not a number while all fields below it are. Without such a sign it is read as a row: a header
 //! counted as a row shows in the answer, but a lost row does not.
 
+use std::fmt::Display;
 use std::io::{self, Read};
 
 use csv::ByteRecord;
@@ -13,7 +14,7 @@ use gristmill::{Source, Syntax, Verdict};
 use crate::error::{Error, Result, open_to_look};
 use crate::file_format::extension;
 use crate::number::Number;
-use crate::row::Parsers;
+use crate::row::{OPEN_QUOTE, RowReader};
 
 /// The content of a table's first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,17 +52,6 @@ impl Dialect {
             Some("tsv" | "tab") => b'\t',
             _ => b',',
         })
-    }
-
-    /// Makes a reader of the rows of some text.
-    pub(crate) fn reader<R: std::io::Read>(&self, delimiter: u8, from: R) -> csv::Reader<R> {
-        let mut reader = csv::ReaderBuilder::new();
-        reader.has_headers(false).flexible(true).delimiter(delimiter);
-        match self.quote {
-            Some(quote) => reader.quote(quote),
-            None => reader.quoting(false),
-        };
-        reader.from_reader(from)
     }
 
     /// Returns how rows end if fields are separated by `delimiter`.
@@ -114,19 +104,18 @@ impl Heading {
         source.memory().allow(need_bytes).map_err(|why| {
             Error::too_large(&source.name, format!("to keep the {} fields of its first line {why}", start.fields))
         })?;
-        let mut rows = dialect.reader(delimiter, &start.text[..]);
-        let mut line = ByteRecord::new();
-        let wrong = |error| Error::csv(&source.name, error);
-        if !rows.read_byte_record(&mut line).map_err(wrong)? {
+        let mut rows = start.rows(delimiter, dialect.quote, start.fields);
+        if rows.read() != Ok(true) {
             return Ok(None);
         }
-        let line_bytes = rows.position().byte();
+        let (line, line_bytes) = (record(&rows), rows.end() as u64);
         let known = is_header(&line);
-        let (mut below, mut row) = (Vec::new(), ByteRecord::new());
-        while below.len() < ROWS && rows.read_byte_record(&mut row).map_err(wrong)? {
+        let mut below = Vec::new();
+        // The job will find what is wrong with a row below.
+        while below.len() < ROWS && rows.read() == Ok(true) {
             // A row that is cut off by the end of the text is skipped.
-            if start.is_whole || rows.position().byte() < start.text.len() as u64 {
-                below.push(std::mem::take(&mut row));
+            if start.is_whole || rows.end() < start.text.len() {
+                below.push(record(&rows));
             }
         }
         let is_header = known.unwrap_or_else(|| looks_like_names(&line, &below, numbers));
@@ -150,19 +139,28 @@ struct Start {
     fields: usize,
 }
 
+/// Returns the fields of a row.
+fn record(row: &RowReader<'_>) -> ByteRecord {
+    (0..row.fields()).filter_map(|place| row.field(place)).collect()
+}
+
 impl Start {
     /// Reads the start of a file, or returns what is wrong with it.
     fn read(mut file: impl Read, delimiter: u8, quote: Option<u8>) -> std::result::Result<Start, Verdict> {
-        let parsers = Parsers::new(delimiter, quote);
         let mut start = Start { text: Vec::new(), is_whole: false, fields: 0 };
         let mut bytes = BELOW_BYTES;
         loop {
             start.extend(&mut file, bytes)?;
-            let at = if start.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-            let (fields, end) = parsers.with_rows(&start.text, at, 0, |rows| {
-                rows.read();
-                (rows.fields(), rows.end())
-            });
+            let mut rows = start.rows(delimiter, quote, 0);
+            let at_line = |at: usize, why: &dyn Display| {
+                let line = 1 + memchr::memchr_iter(b'\n', &start.text[..at]).count();
+                Verdict::Bad(format!("line {line}: {why}"))
+            };
+            rows.read().map_err(|behind| at_line(rows.start(), &behind))?;
+            if let Some(at) = rows.open_quote().filter(|_| start.is_whole) {
+                return Err(at_line(at, &OPEN_QUOTE));
+            }
+            let (fields, end) = (rows.fields(), rows.end());
             let names_limit = |what: String| {
                 Verdict::Bad(format!(
                     "{what}. If it has no lines with fields in them, it is no table; if its quotes are data, set Dialect::quote to none"
@@ -186,6 +184,12 @@ impl Start {
             }
             bytes *= 2;
         }
+    }
+
+    /// Makes a reader of the rows, which keeps the first `wanted` fields of each.
+    fn rows(&self, delimiter: u8, quote: Option<u8>, wanted: usize) -> RowReader<'_> {
+        let mark = if self.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        RowReader::new(&self.text, mark, delimiter, quote, wanted)
     }
 
     /// Reads on until the text has `bytes` bytes or the file ends.
@@ -227,11 +231,14 @@ pub(crate) struct Guesses {
 }
 
 impl Guesses {
-    pub fn add(&mut self, source: &Source, heading: &Heading) {
+    pub fn add(&mut self, source: &Source, heading: &Heading, delimiter: u8) {
         let place = if heading.is_header { &mut self.names } else { &mut self.rows };
         match place {
             Some((_, files)) => *files += 1,
-            None => *place = Some((format!("{}: the first line ({})", source.name.display(), shown(&heading.line)), 1)),
+            None => {
+                let line = shown(&heading.line, delimiter);
+                *place = Some((format!("{}: the first line ({line})", source.name.display()), 1));
+            }
         }
     }
 
@@ -252,12 +259,12 @@ impl Guesses {
     }
 }
 
-/// Formats a line for a message.
-pub(crate) fn shown(line: &ByteRecord) -> String {
+/// Formats a line for a message, with the delimiter of its file.
+pub(crate) fn shown(line: &ByteRecord, delimiter: u8) -> String {
     const CHARACTERS: usize = 60;
     // This many fields already have more characters than are shown.
     let fields: Vec<_> = line.iter().take(CHARACTERS).map(|field| &field[..field.len().min(4 * CHARACTERS)]).collect();
-    let text = String::from_utf8_lossy(&fields.join(&b","[..])).replace(char::is_control, " ");
+    let text = String::from_utf8_lossy(&fields.join(&delimiter)).replace(char::is_control, " ");
     match text.char_indices().nth(CHARACTERS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,

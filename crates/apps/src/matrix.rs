@@ -1,18 +1,18 @@
 //! Tables of numbers: numpy's `.npy` and CSV.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 
 use csv::ByteRecord;
-use csv_core::ReadFieldResult;
 use gristmill::{Input, Memory, Source, Verdict};
 
 use crate::error::{Error, Result};
+use crate::field_stream::{Fault, Field, FieldStream, Found};
 use crate::file_format::FileFormat;
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
 use crate::npy;
 use crate::number::finite;
-use crate::row::Parsers;
+use crate::row::Width;
 
 /// Numbers in rows of equal length, stored row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,7 +133,7 @@ impl Reading<'_> {
             Header::Auto => None,
         };
         let Some(heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
-        let columns = heading.line.len();
+        let (columns, delimiter) = (heading.line.len(), self.dialect.delimiter_of(source));
         // The target column of each field.
         let mut places: Vec<usize> = (0..columns).collect();
         if heading.is_header {
@@ -141,13 +141,13 @@ impl Reading<'_> {
             if let Some(found) = places_of(&heading.line, names) {
                 places = found;
             } else {
-                let (here, before) = (shown(&heading.line), shown(names));
+                let [here, before] = [&heading.line, &*names].map(|line| shown(line, delimiter));
                 return Err(wrong(format!("its columns are called {here}, and those of the files before {before}")));
             }
         }
         self.add_rows(source, heading.is_header, &places)?;
         if is_header.is_none() {
-            self.guesses.add(source, &heading);
+            self.guesses.add(source, &heading, delimiter);
         }
         Ok(columns)
     }
@@ -155,30 +155,23 @@ impl Reading<'_> {
     /// Appends the rows of a CSV file field by field: a row may be of any length, and only its numbers are kept.
     /// `places` maps fields to columns.
     fn add_rows(&mut self, source: &Source, has_header: bool, places: &[usize]) -> Result<()> {
-        let wrong = |what: String| Error::file(&source.name, what);
+        let wrong = |line: u64, why: String| Error::file(&source.name, format!("line {line}: {why}"));
         let failed = |error| Error::read(&source.name, error);
-        let mut file = BufReader::with_capacity(256 << 10, source.open().map_err(failed)?);
-        let mut parser = Parsers::new(self.dialect.delimiter_of(source), self.dialect.quote).make();
+        let file = source.open().map_err(failed)?;
+        let mut fields =
+            FieldStream::new(file, self.dialect.delimiter_of(source), self.dialect.quote).map_err(failed)?;
         let values = &mut self.matrix.values;
-        let (mut field, mut filled, mut is_too_long) = ([0; FIELD_BYTES_MAX], 0, false);
-        // About the current row: its first line, the count of numbers before it, its fields so far, and the first
-        // error.
-        let (mut line, mut before, mut count, mut fault) = (1, values.len(), 0, None);
-        let (mut first_line, mut is_header) = (None, has_header);
+        let (mut field, mut is_header) = (Field::new(FIELD_BYTES_MAX - 1), has_header);
+        // About the current row: the count of numbers before it, its fields so far, and the first error.
+        let (mut before, mut count, mut fault) = (values.len(), 0, None);
         loop {
-            let text = file.fill_buf().map_err(failed)?;
-            let (result, read, written) = parser.read_field(text, &mut field[filled..]);
-            file.consume(read);
-            filled += written;
-            let ends = match result {
-                ReadFieldResult::InputEmpty => continue,
-                ReadFieldResult::OutputFull => {
-                    (filled, is_too_long) = (0, true);
-                    continue;
-                }
-                ReadFieldResult::Field { record_end } => record_end,
-                ReadFieldResult::End => return Ok(()),
+            let ends_row = match fields.read(&mut field) {
+                Ok(Found::Field { ends_row }) => ends_row,
+                Ok(Found::End) => return Ok(()),
+                Err(Fault::Read(error)) => return Err(failed(error)),
+                Err(Fault::Text(line, why)) => return Err(wrong(line, why)),
             };
+            let line = fields.row_line();
             if count == 0 && !is_header {
                 let too_large =
                     |why| Error::too_large(&source.name, format!("to keep its numbers up to line {line} {why}"));
@@ -186,33 +179,26 @@ impl Reading<'_> {
                 values.resize(before + places.len(), 0.0);
             }
             if let Some(place) = places.get(count).filter(|_| !is_header && fault.is_none()) {
-                let number = match is_too_long {
-                    true => Err(format!("a field of {FIELD_BYTES_MAX} bytes or more is not a number")),
-                    false => finite(&field[..filled]),
+                let number = match field.content() {
+                    None => Err(format!("a field of {FIELD_BYTES_MAX} bytes or more is not a number")),
+                    Some(content) => finite(content),
                 };
                 match number {
                     Ok(number) => values[before + place] = number,
                     Err(why) => fault = Some((count + 1, why)),
                 }
             }
-            (filled, is_too_long) = (0, false);
             count += 1;
-            if !ends {
+            if !ends_row {
                 continue;
             }
-            let first_line = *first_line.get_or_insert(line);
             if !std::mem::take(&mut is_header) {
-                if count != places.len() {
-                    return Err(wrong(format!(
-                        "line {line}: {count} columns, where line {first_line} has {}",
-                        places.len()
-                    )));
-                }
+                Width(places.len()).check(count, field.is_empty()).map_err(|why| wrong(line, why))?;
                 if let Some((column, why)) = fault.take() {
-                    return Err(wrong(format!("line {line}, column {column}: {why}")));
+                    return Err(Error::file(&source.name, format!("line {line}, column {column}: {why}")));
                 }
             }
-            (line, before, count) = (parser.line(), values.len(), 0);
+            (before, count) = (values.len(), 0);
         }
     }
 }
@@ -262,7 +248,7 @@ mod tests {
     #[test]
     fn errors_in_a_file_are_described() {
         let cases: [(&[u8], &str); 8] = [
-            (b"1,2\n3\n", "numbers: line 2: 1 columns, where line 1 has 2"),
+            (b"1,2\n3\n", "numbers: line 2: this row has 1 field, and the first line has 2"),
             (b"x,y\n1,2\n3,abc\n", "numbers: line 3, column 2: \"abc\" is not a finite number"),
             (b"1,2\n3,\n", "numbers: line 2, column 2: \"\" is not a finite number"),
             (b"1,nan\n", "numbers: line 1, column 2: \"nan\" is not a finite number"),

@@ -3,6 +3,8 @@
 #[path = "bad_input/bombs.rs"]
 mod bombs;
 mod command;
+#[path = "bad_input/csv.rs"]
+mod csv;
 #[path = "bad_input/folders.rs"]
 mod folders;
 #[path = "../../engine/tests/common/pack.rs"]
@@ -741,7 +743,7 @@ fn a_long_record_is_refused_before_it_takes_more_than_the_memory_of_the_job() {
         (&by[..], file("first.csv", b"", b"x", b"\n"), "its first line is longer than 4 MiB, which is the limit"),
         (&by, file("fields.csv", b"", b",", b"\n"), "its first line has more than 1048576 fields, which is the limit"),
         (&by, file("second.csv", b"a,1\n", b"x", b",1\n"), limit),
-        (&by, file("quoted.csv", b"a,1\n\"", b"x\n", b"\",1\n"), limit),
+        (&by, file("quoted.csv", b"a,1\n\"", b"x\n", b"\",1\n"), "not closed within 2097152 bytes, the limit on a row"),
         (&json, file("deep.jsonl", b"{\"k\":1}\n{\"x\":", b"[", b"\n"), limit),
         (&lines, file("line.txt", b"a\n", b"x", b"\n"), limit),
         (&["word-count", "--memory", "64MiB", "--workers", "2"], dir.path().join("line.txt"), limit),

@@ -164,6 +164,26 @@ pub enum Error {
         /// The size of a record.
         record_bytes: usize,
     },
+    /// A quoted field of a CSV file is not closed.
+    #[error(
+        "{}{}: a quote opens a field here (byte {offset}) and is not closed {}; if quotes are text in this file, set Records::Lines",
+        path.display(),
+        line.map(|line| format!(" line {line}")).unwrap_or_default(),
+        match limit_bytes {
+            None => "before the end of the file. Close it".to_owned(),
+            Some(limit) => format!("within {limit} bytes, the limit on a row. Close it, or raise Job::record_bytes_max"),
+        }
+    )]
+    QuoteOpen {
+        /// The file.
+        path: PathBuf,
+        /// The byte of its content at which the quote opens the field.
+        offset: u64,
+        /// The line of that byte, from 1, if the file can still be read.
+        line: Option<u64>,
+        /// The limit on a row in bytes, if the field reaches beyond it; otherwise the field reaches the end of the file.
+        limit_bytes: Option<usize>,
+    },
     /// The map function returned an error ([`ProgramError`](crate::ProgramError)).
     #[error("{}{}: {why}", path.display(), line.map(|line| format!(" line {line}")).unwrap_or_default())]
     Rejected {

@@ -67,6 +67,13 @@ pub(crate) enum Failure {
         source: usize,
         offset: u64,
     },
+    /// A quoted field of CSV is not closed before the end of the content or, if `is_cut`, before the longest record ends.
+    QuoteOpen {
+        source: usize,
+        /// The offset of the quote that opens the field.
+        offset: u64,
+        is_cut: bool,
+    },
     /// `why` travels as the slot's message.
     Compressed {
         source: usize,
@@ -120,6 +127,7 @@ impl Failure {
             Failure::OtherPairs { task, first, again } => [16, task as u64, first, again],
             Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
             Failure::Compressed { source, offset, .. } => [9, source as u64, offset, 0],
+            Failure::QuoteOpen { source, offset, is_cut } => [22, source as u64, offset, u64::from(is_cut)],
         }
     }
 
@@ -159,6 +167,7 @@ impl Failure {
                 Some(Failure::Sink { part: source, error })
             }
             21 => Some(Failure::Combine { error: ProgramError::from_message(&message(), code(more)) }),
+            22 => Some(Failure::QuoteOpen { source, offset: number, is_cut: more == 1 }),
             other => panic!("a failure of kind {other} was left"),
         }
     }

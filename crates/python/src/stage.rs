@@ -264,6 +264,7 @@ pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Boun
         | Error::Compressed { .. }
         | Error::Truncated { .. }
         | Error::RecordTooLong { .. }
+        | Error::QuoteOpen { .. }
         | Error::TooManyBadRecords { .. } => "input",
         Error::MemoryRefused { .. }
         | Error::TooLarge { .. }

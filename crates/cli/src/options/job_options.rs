@@ -17,7 +17,8 @@ pub struct JobOptions {
     engine: Engine,
 
     /// Where to list records and files that were set aside, with place and cause, as JSON lines [default: the name of
-    /// --output followed by .bad.jsonl, or bad-records.jsonl]
+    /// --output followed by .bad.jsonl; without --output bad-records.jsonl or, if there is such a file, bad-records.2.jsonl and
+    /// so on]
     #[arg(long, value_name = "FILE", help_heading = "Workers")]
     pub bad_records: Option<PathBuf>,
 
@@ -80,6 +81,7 @@ fn argument(option: &'static JobOption) -> Arg {
     match option.takes() {
         Takes::Switch { .. } => argument.action(ArgAction::SetTrue),
         Takes::Count(_) => argument.value_name("N").value_parser(checked),
+        Takes::CountOrAll(_) => argument.value_name("N|all").value_parser(checked),
         Takes::Bytes => argument.value_name("SIZE").value_parser(checked),
         Takes::Duration => argument.value_name("TIME").value_parser(checked),
         Takes::Folders => argument.value_name("DIR").value_parser(ValueParser::path_buf()).action(ArgAction::Append),

@@ -14,7 +14,8 @@ use crate::terminal::settings::as_options;
 /// How the rows of CSV files are written.
 #[derive(Args)]
 pub struct Tables {
-    /// Whether the first line of each CSV file names the columns
+    /// Whether the first line of each CSV file names the columns. A row with more or fewer fields than that line is an error; one
+    /// empty field more may stand at its end
     #[arg(long, value_enum, value_name = "WHICH", default_value_t, help_heading = INPUT)]
     header: Header,
 
@@ -22,7 +23,8 @@ pub struct Tables {
     #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = INPUT)]
     delimiter: Option<u8>,
 
-    /// The character around fields that contain delimiters or line ends, or none
+    /// The character around fields that contain delimiters or line ends, or none. A quote inside such a field is written twice;
+    /// text behind its closing quote is an error, and so is a quote that is not closed before the end of the file
     #[arg(long, value_name = "CHARACTER", default_value = "\"", value_parser = quote, help_heading = INPUT)]
     quote: Quote,
 }

@@ -15,15 +15,18 @@ use crate::terminal::messages::tell;
 /// The file, written when the job has ended. It appears only if something was set aside.
 pub struct BadRecords {
     path: PathBuf,
+    /// Whether the path is [`unused_name`].
+    is_default: bool,
     aside: Aside,
     found: RefCell<Vec<BadRecord>>,
 }
 
 impl BadRecords {
-    /// Begins the file, so that a failure to write shows before the job begins.
-    pub fn open(path: &Path) -> Result<BadRecords, Failure> {
+    /// Begins the file, so that a failure to write shows before the job begins. If `is_default`, it gets another
+    /// [`unused_name`] if somebody makes a file at `path` meanwhile.
+    pub fn open(path: &Path, is_default: bool) -> Result<BadRecords, Failure> {
         let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(BadRecords { path: path.to_owned(), aside, found: RefCell::default() })
+        Ok(BadRecords { path: path.to_owned(), is_default, aside, found: RefCell::default() })
     }
 
     /// Adds the records that one job has set aside.
@@ -33,7 +36,12 @@ impl BadRecords {
 
     /// Writes the file, and reports it unless `quiet`.
     pub fn finish(self, files: &[BadFile], quiet: bool) -> Result<(), Failure> {
-        let BadRecords { path, aside, found } = self;
+        if self.is_default && is_there(&self.path) {
+            let anew = BadRecords::open(&unused_name(), false)?;
+            anew.take(&self.found.take());
+            return anew.finish(files, quiet);
+        }
+        let BadRecords { path, aside, found, .. } = self;
         let found = found.into_inner();
         if found.is_empty() && files.is_empty() {
             return Ok(());
@@ -61,6 +69,20 @@ impl BadRecords {
         }
         Ok(())
     }
+}
+
+/// Returns the name of the list if no option gives one: the first of `bad-records.jsonl`, `bad-records.2.jsonl` and so on
+/// that is no file yet, so that the list of an earlier run is kept.
+pub fn unused_name() -> PathBuf {
+    let mut names = (1..).map(|number| match number {
+        1 => PathBuf::from("bad-records.jsonl"),
+        _ => PathBuf::from(format!("bad-records.{number}.jsonl")),
+    });
+    names.find(|name| !is_there(name)).expect("numbers do not end")
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 fn line_of_file(bad: &BadFile) -> Value {

@@ -18,7 +18,7 @@ use crate::options::job_options::JobOptions;
 use crate::output::column::Field;
 use crate::output::destination::{Destination, Output, Ranking};
 use crate::output::outputs::Outputs;
-use crate::report::bad_records::BadRecords;
+use crate::report::bad_records::{self, BadRecords};
 use crate::report::stats::{Stats, Threads};
 use crate::report::timeline::Timeline;
 use crate::run::checkpoint_folder::CheckpointFolder;
@@ -79,13 +79,15 @@ impl<'o> JobRunner<'o> {
                 name.push(".bad.jsonl");
                 Some(name.into())
             }
-            (None, None) => Some("bad-records.jsonl".into()),
+            (None, None) => Some(bad_records::unused_name()),
         };
         if let Some(path) = &bad_records {
             outputs.file("--bad-records", path);
         }
         let runs = JobRunner::begin(&options.job, outputs, Some(&options.inputs))?;
-        Ok(JobRunner { bad_records: bad_records.as_deref().map(BadRecords::open).transpose()?, ..runs })
+        let is_default = options.job.bad_records.is_none() && options.destination.path().is_none();
+        let bad_records = bad_records.map(|path| BadRecords::open(&path, is_default)).transpose()?;
+        Ok(JobRunner { bad_records, ..runs })
     }
 
     /// Makes a runner for a subcommand that reads nothing.

@@ -13,7 +13,7 @@ pub fn long_name(option: &JobOption) -> String {
 }
 
 /// Settings of the libraries that are not in the table of options, with their options.
-const OTHER_OPTIONS: [(&str, &str); 9] = [
+const OTHER_OPTIONS: [(&str, &str); 10] = [
     ("Job::record_bytes_max", "--record-bytes-max"),
     ("Job::keep_bytes", "--keep-bytes"),
     ("Job::checkpoint", "--checkpoint"),
@@ -22,6 +22,7 @@ const OTHER_OPTIONS: [(&str, &str); 9] = [
     ("Input::read_once", "--no-retry"),
     ("Dialect::header", "--header"),
     ("Dialect::quote", "--quote"),
+    ("Records::Lines", "--quote none"),
     ("Dialect::delimiter", "--delimiter"),
 ];
 

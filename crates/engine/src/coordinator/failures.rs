@@ -39,6 +39,12 @@ impl Coordinator<'_, '_, '_, '_> {
                 };
                 Error::RecordCut { path: source(at).name.clone(), offset, record_bytes }
             }
+            Failure::QuoteOpen { source: at, offset, is_cut } => Error::QuoteOpen {
+                path: source(at).name.clone(),
+                offset,
+                line: self.setup.tasks.line(at, offset),
+                limit_bytes: is_cut.then_some(self.setup.tasks.record_bytes_max),
+            },
             Failure::Compressed { source: at, offset, why } => {
                 Error::Compressed { path: source(at).name.clone(), offset, why }
             }

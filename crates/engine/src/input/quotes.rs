@@ -55,6 +55,20 @@ impl State {
         }
     }
 
+    /// Returns the offset of the quote that opened the field that is still quoted at the end of `bytes`, if one is and
+    /// its quote is there. `self` is the state before them.
+    pub fn open_quote(mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
+        let mut opened = None;
+        for (at, byte) in bytes.iter().enumerate() {
+            let next = self.next(*byte, syntax);
+            if matches!(self, State::Record | State::Field) && next == State::Quoted {
+                opened = Some(at);
+            }
+            self = next;
+        }
+        opened.filter(|_| self == State::Quoted)
+    }
+
     /// Advances over `bytes`, and calls `visit` with the offset of each stretch outside quotes, in which every line end
     /// ends a record, until `visit` breaks.
     pub fn run(&mut self, bytes: &[u8], syntax: Syntax, mut visit: impl FnMut(usize, &[u8]) -> ControlFlow<()>) {
@@ -145,6 +159,21 @@ mod tests {
                 ours.push(content.len());
             }
             prop_assert_eq!(ours, theirs);
+        }
+
+        #[test]
+        fn an_open_quote_holds_the_last_field(content in csv_like(0..60)) {
+            let content: Vec<u8> = content.into_iter().filter(|byte| *byte != b'\r').collect();
+            let mut state = State::default();
+            state.run(&content, Syntax::default(), |_, _| ControlFlow::Continue(()));
+            let opened = State::default().open_quote(&content, Syntax::default());
+            prop_assert_eq!(opened.is_some(), state == State::Quoted);
+            if let Some(at) = opened {
+                let rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&content[..]);
+                let last = rows.into_byte_records().last().expect("a row").expect("bytes");
+                let held = str::from_utf8(&content[at + 1..]).expect("ASCII").replace("\"\"", "\"");
+                prop_assert_eq!(last.iter().last().expect("a field"), held.as_bytes());
+            }
         }
 
         #[test]

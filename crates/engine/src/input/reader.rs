@@ -119,6 +119,9 @@ impl Reader {
             };
             let whole = whole.or(ended.then_some(filled));
             check_record(tasks, part.source, at, &self.buffer[..filled], searched, before)?;
+            if ended && whole == Some(filled) {
+                check_end(records, part.source, at, &self.buffer[..filled], searched, before)?;
+            }
             if let Some(whole) = whole {
                 if let Records::Fixed(width) = records
                     && !whole.is_multiple_of(width)
@@ -266,9 +269,30 @@ fn check_record(
     }
     // The length of such a record stands before it.
     let searched = if matches!(records, Records::Prefixed) { 0 } else { searched };
-    match scan.first_end(&buffer[searched..]) {
-        Some(end) if searched + end <= limit => Ok(()),
-        _ => Err(Failure::RecordTooLong { source, offset }),
+    let before = scan;
+    if scan.first_end(&buffer[searched..]).is_some_and(|end| searched + end <= limit) {
+        return Ok(());
+    }
+    let begins = Scan::new(records, offset, State::Record);
+    // If the quote is closed farther on, the record is merely long.
+    match before.open_quote(buffer, searched, begins).filter(|at| *at <= limit) {
+        Some(at) => Err(Failure::QuoteOpen { source, offset: offset + at as u64, is_cut: true }),
+        None => Err(Failure::RecordTooLong { source, offset }),
+    }
+}
+
+/// Checks that no quote is open at the end of the content. The arguments are those of [`check_record`].
+fn check_end(
+    records: Records,
+    source: usize,
+    offset: u64,
+    buffer: &[u8],
+    searched: usize,
+    before: Scan,
+) -> Result<(), Failure> {
+    match before.open_quote(buffer, searched, Scan::new(records, offset, State::Record)) {
+        Some(at) => Err(Failure::QuoteOpen { source, offset: offset + at as u64, is_cut: false }),
+        None => Ok(()),
     }
 }
 

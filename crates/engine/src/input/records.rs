@@ -1,5 +1,7 @@
 //! Boundaries between records.
 
+use std::ops::ControlFlow;
+
 use crate::error::{Error, Result};
 use crate::input::quotes::{MARK, State, Syntax};
 
@@ -45,7 +47,8 @@ pub enum Records {
     Fixed(usize),
     /// Whole files, each of which is one record; an empty file has none.
     WholeFile,
-    /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends.
+    /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends. A quote that is still open at the
+    /// end of a file is an error.
     Csv(Syntax),
     /// Records that each begin with their length in bytes, which is not counted: 4 bytes, little-endian. Only
     /// [`Input::from_records`](crate::Input::from_records) makes them, because other files cannot be cut between them.
@@ -147,6 +150,22 @@ impl Scan {
             }
         };
         Some(searched + end)
+    }
+
+    /// Returns the offset of the quote that is open at the end of `buffer`, which begins with a record, if one is. The
+    /// bytes before `searched` have been seen.
+    #[inline]
+    pub fn open_quote(mut self, buffer: &[u8], searched: usize, begins: Scan) -> Option<usize> {
+        let Records::Csv(syntax) = self.records else { return None };
+        let mark = self.mark(&buffer[searched..]);
+        self.state.run(&buffer[searched + mark..], syntax, |_, _| ControlFlow::Continue(()));
+        if self.state == State::Quoted { begins.opening_quote(buffer, syntax) } else { None }
+    }
+
+    #[cold]
+    fn opening_quote(mut self, buffer: &[u8], syntax: Syntax) -> Option<usize> {
+        let mark = self.mark(buffer);
+        self.state.open_quote(&buffer[mark..], syntax).map(|at| mark + at)
     }
 
     /// Returns the length of the byte order mark, if the file begins with one. After it the first field of a record

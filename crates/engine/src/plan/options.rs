@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Settings};
+use crate::plan::settings::{BAD_RECORDS_MAX, Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Settings};
 use crate::units;
 
 /// An option of a job.
@@ -38,6 +38,8 @@ pub enum Takes {
     },
     /// A whole number within these bounds.
     Count(RangeInclusive<u64>),
+    /// A whole number up to this one, which is also called `all`.
+    CountOrAll(u64),
     /// A size such as `64KiB`, see [`units::bytes`].
     Bytes,
     /// A time such as `30s`, see [`units::duration`].
@@ -72,6 +74,7 @@ pub struct Alternative {
 enum Set {
     Switch(bool, fn(&mut Settings, bool)),
     Count(RangeInclusive<u64>, fn(&mut Settings, u64)),
+    CountOrAll(u64, fn(&mut Settings, u64)),
     Bytes(fn(&mut Settings, usize)),
     Duration(fn(&mut Settings, Duration)),
     Folders(fn(&mut Settings, PathBuf)),
@@ -84,6 +87,7 @@ impl JobOption {
         match &self.set {
             Set::Switch(default, _) => Takes::Switch { default: *default },
             Set::Count(bounds, _) => Takes::Count(bounds.clone()),
+            Set::CountOrAll(all, _) => Takes::CountOrAll(*all),
             Set::Bytes(_) => Takes::Bytes,
             Set::Duration(_) => Takes::Duration,
             Set::Folders(_) => Takes::Folders,
@@ -109,6 +113,11 @@ impl JobOption {
                     return Err(format!("it is not from {} to {}", bounds.start(), bounds.end()));
                 }
                 set(settings, count);
+            }
+            Set::CountOrAll(all, set) => {
+                let count = if text()? == "all" { Some(*all) } else { text()?.parse().ok() };
+                let refused = || format!("it is neither a whole number from 0 to {all} nor the word all");
+                set(settings, count.filter(|count| count <= all).ok_or_else(refused)?);
             }
             Set::Bytes(set) => set(settings, units::bytes(text()?)?),
             Set::Duration(set) => set(settings, units::duration(text()?)?),
@@ -348,11 +357,12 @@ pub static OPTIONS: [JobOption; 25] = [
         name: "skip-bad-records",
         method: "skip_bad_records",
         group: WORKERS,
-        help: "Set aside up to N records that the map function rejects, crashes on or (with a task timeout) never returns from, and give \
-               the result of the others. A record that needs more memory, or is longer, than this run allows ends the job",
+        help: "Set aside up to N records (or all, at most 1000000) that the map function rejects, crashes on or (with a task timeout) \
+               never returns from, and give the result of the others. A record that needs more memory, or is longer, than this run \
+               allows ends the job, and so does a quote in CSV that is not closed before the end of its file",
         default: "0",
         excluded_by: None,
-        set: Set::Count(ANY, |settings, records| settings.skip_bad_records = records as u32),
+        set: Set::CountOrAll(BAD_RECORDS_MAX as u64, |settings, records| settings.skip_bad_records = records as u32),
     },
     JobOption {
         name: "exchange",
@@ -559,6 +569,7 @@ mod tests {
             let values = match option.takes() {
                 Takes::Switch { default } => vec![(!default).to_string()],
                 Takes::Count(bounds) => vec![bounds.start().to_string(), bounds.end().to_string()],
+                Takes::CountOrAll(all) => vec![all.to_string(), "all".to_owned()],
                 Takes::Bytes => vec!["64KiB".to_owned()],
                 Takes::Duration => vec!["30s".to_owned()],
                 Takes::Folders => vec!["/tmp".to_owned()],
@@ -583,6 +594,11 @@ mod tests {
         let mut options = Options::default();
         for (name, value, expected) in [
             ("workers", "0", "the option workers cannot be \"0\": it is not from 1 to 1024"),
+            (
+                "skip-bad-records",
+                "1000001",
+                "the option skip-bad-records cannot be \"1000001\": it is neither a whole number from 0 to 1000000 nor the word all",
+            ),
             ("isolation", "fibre", "the option isolation cannot be \"fibre\": it is not one of process, thread"),
             ("deterministic", "yes", "the option deterministic cannot be \"yes\": it is either true or false"),
             ("task-timeout", "30", "the option task-timeout cannot be \"30\": time unit needed"),

@@ -356,7 +356,7 @@ impl Default for Settings {
 }
 
 /// The largest number of records that a job may set aside: the shared words have a place for each.
-const BAD_RECORDS_MAX: u32 = 1_000_000;
+pub(crate) const BAD_RECORDS_MAX: u32 = 1_000_000;
 
 impl Settings {
     /// Returns the folders to spill to: at least one.

@@ -104,8 +104,9 @@ proptest! {
         for packing in PACKINGS {
             let file = packing.pack(&content, member_bytes);
             for records in KINDS {
-                let found = read(packing, &file, records, split_bytes, chunk_bytes).expect("read");
-                prop_assert_eq!(found, expected(&content, records), "{:?} {:?}", packing, records);
+                let found = read(packing, &file, records, split_bytes, chunk_bytes);
+                let expected = expected_failure(&content, records).map_or_else(|| Ok(expected(&content, records)), Err);
+                prop_assert_eq!(found, expected, "{:?} {:?}", packing, records);
             }
         }
     }
@@ -120,6 +121,56 @@ fn a_file_that_ends_within_a_fixed_record_is_an_error() {
             assert_eq!(failure, "RecordCut { source: 0, offset: 6 }", "{packing:?}");
         }
     }
+}
+
+/// A quote that was never closed took the rest of the file into one row, and the job succeeded.
+#[test]
+fn a_quote_that_is_open_at_the_end_is_an_error_at_its_place() {
+    let csv = KINDS[5];
+    let long = b"aa,\"b\"\"\n\"\n".repeat(30);
+    for before in [&b""[..], b"\xef\xbb\xbf", b"a\n", b"\"\n\",\"a\"\"\"\nb,5\" pipe\n", &long] {
+        for open in [&b"\""[..], b"\"b\nc,d\n", b"\"\"\"\n\n", b"\"x\"\"y"] {
+            let content = [before, open].concat();
+            for packing in PACKINGS {
+                let file = packing.pack(&content, 7);
+                for (split_bytes, chunk_bytes) in [(1, 1), (3, 5), (7, 2), (50, 8), (1000, 1000)] {
+                    let failure = read(packing, &file, csv, split_bytes, chunk_bytes).expect_err("it is open");
+                    let expected = format!("QuoteOpen {{ source: 0, offset: {}, is_cut: false }}", before.len());
+                    assert_eq!(failure, expected, "{packing:?} {split_bytes} {:?}", String::from_utf8_lossy(&content));
+                    let closed = packing.pack(&[&content[..], b"\""].concat(), 7);
+                    assert!(read(packing, &closed, csv, split_bytes, chunk_bytes).is_ok());
+                }
+            }
+        }
+    }
+}
+
+/// The message of a long row once said only where the row starts, and not that a quote in it is open.
+#[test]
+fn a_quote_that_stays_open_beyond_the_longest_row_is_named() {
+    let content = [&b"a\nb,\"open\n"[..], &b"c,d\n".repeat(100)].concat();
+    let (source, _file) = source(Packing::Plain, &content).expect("plain");
+    for (split_bytes, chunk_bytes) in [(1, 1), (7, 50), (1000, 50)] {
+        let mut tasks = Tasks::cut([source.clone()].into(), KINDS[5], Splits::of(split_bytes), 60);
+        scan_quotes(&mut tasks, 2).expect("plain");
+        let failures = tasks
+            .all_parts()
+            .iter()
+            .filter_map(|part| Reader::new(chunk_bytes).for_each_chunk(&tasks, part, |_| Ok::<(), Failure>(())).err());
+        let expected = Failure::QuoteOpen { source: 0, offset: 4, is_cut: true };
+        assert_eq!(failures.collect::<Vec<_>>(), [expected], "{split_bytes} {chunk_bytes}");
+    }
+}
+
+/// Returns the failure of reading content in which a quote stays open.
+pub(super) fn expected_failure(content: &[u8], records: Records) -> Option<String> {
+    let Records::Csv(syntax) = records else { return None };
+    let (mark, state) = match content.strip_prefix(MARK) {
+        Some(_) => (MARK.len(), State::Field),
+        None => (0, State::Record),
+    };
+    let offset = mark + state.open_quote(&content[mark..], syntax)?;
+    Some(format!("QuoteOpen {{ source: 0, offset: {offset}, is_cut: false }}"))
 }
 
 fn lines(packing: Packing, file: &[u8]) -> Result<Vec<Vec<u8>>, String> {
