@@ -18,6 +18,11 @@ pub enum Overflow {
     /// A sum of fractions.
     #[error("the sum of its numbers, or of some of them, is beyond the largest floating-point number, about 1.8e308")]
     Fraction,
+    /// A number computed from others.
+    #[error(
+        "it, or a number on the way to it, is beyond the largest floating-point number, about 1.8e308; scale the input"
+    )]
+    Result,
     /// A sum of whole numbers that is kept in 64 bits.
     #[error("the sum is beyond 64 bits, about 1.8e19")]
     Word,
@@ -106,6 +111,11 @@ fn of_few_digits(field: &[u8]) -> Option<Number> {
 fn is_whole(field: &[u8]) -> bool {
     let digits = field.strip_prefix(b"-").or(field.strip_prefix(b"+")).unwrap_or(field);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Formats a number for a message: with an exponent if it would have many zeros.
+pub(crate) fn short(number: f64) -> String {
+    if number == 0.0 || (1e-5..1e17).contains(&number.abs()) { number.to_string() } else { format!("{number:e}") }
 }
 
 /// Formats a field for a message.

@@ -536,3 +536,91 @@ fn whole_sums_are_always_the_same_bytes_and_sums_of_fractions_if_deterministic()
         }
     }
 }
+
+/// A product or covariance that overflowed was printed as `inf` or `NaN`, with status 0.
+#[test]
+fn results_that_overflow_are_one_error_that_says_which() {
+    let dir = files(&[
+        ("large.csv", b"1e200,1\n1,1\n"),
+        ("spread.csv", b"1e200,2\n1e200,3\n-1e200,9\n"),
+        ("sums.csv", b"1e308,1e308\n1e308,1e308\n"),
+        ("one.csv", b"1,0\n0,1\n"),
+    ]);
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    let [large, spread, sums, one] = ["large.csv", "spread.csv", "sums.csv", "one.csv"].map(path);
+    let beyond = "is beyond the largest floating-point number, about 1.8e308";
+    for (arguments, expected) in [
+        (&["matrix-multiply", "--left", &large, &large][..], "row 1, column 1 of the product: it, or a number on"),
+        (&["matrix-multiply", "--left", &large, "--way", "pairs", &large], "row 1, column 1 of the product: "),
+        (&["matrix-multiply", "--left", &large, "--power", "3", &large], "row 1, column 1 of the product: "),
+        (&["matrix-multiply", "--left", &large, "--print", "summary", &large], "row 1, column 1 of the product: "),
+        (&["matrix-multiply", "--left", &sums, "--print", "summary", &one], "the trace of the product: "),
+        (&["pca", &spread], "the covariance of columns 1 and 1: it, or a number on"),
+        (&["pca", "--print", "covariances", &spread], "the covariance of columns 1 and 1: "),
+        (&["kmeans", "-k", "2", &spread], "a sum of coordinates or of squared distances: "),
+    ] {
+        let complaint = complaint(gristmill(arguments).arg("-q"), 1);
+        assert!(complaint.starts_with(&format!("gristmill: {expected}")) && complaint.contains(beyond), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    }
+}
+
+/// Of 1e-200 and 2e-200 it was said that x is the same in all pairs; and nothing said why r is NaN if y is.
+#[test]
+fn a_line_through_tiny_numbers_is_found_and_an_undefined_r_is_explained() {
+    let dir = files(&[("tiny.csv", b"x,y\n1e-200,1\n2e-200,3\n"), ("flat.csv", b"x,y\n1,5\n2,5\n")]);
+    let [tiny, flat] = ["tiny.csv", "flat.csv"].map(|name| dir.path().join(name));
+    let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&tiny]);
+    let value = |name: &str| {
+        let row = rows.lines().find_map(|row| row.strip_prefix(name)).expect("a row");
+        row.trim().parse::<f64>().expect("a number")
+    };
+    assert_eq!((value("slope"), value("intercept"), value("r"), &note[..]), (2e200, -1.0, 1.0, ""));
+    let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&flat]);
+    assert!(rows.ends_with("r\tNaN\n") && note == "gristmill: r is not defined: every y is the same\n", "{rows}{note}");
+}
+
+/// K-means said that centres still moved, but not by how much; and nothing of a centre that no point is near to.
+#[test]
+fn k_means_says_when_centres_still_move_or_have_no_points() {
+    let dir = files(&[("same.csv", b"a\n3\n3\n3\n"), ("far.csv", b"a\n0\n1\n2\n10\n")]);
+    let [same, far] = ["same.csv", "far.csv"].map(|name| dir.path().join(name));
+    let run = |more: &[&str], path: &Path| told(&[&["kmeans", "--header", "yes", "--start", "first"], more].concat(), &[path]);
+    let (rows, note) = run(&["-k", "3"], &same);
+    assert_eq!(rows, "1\t3\t3\n2\t0\t3\n3\t0\t3\n");
+    let expected = "centres 2, 3 have no points and stayed where they were: take fewer centres (-k), or another start (--seed, --start)";
+    assert_eq!(note, format!("gristmill: {expected}\n"));
+    let (_, note) = run(&["-k", "2"], &same);
+    assert!(note.starts_with("gristmill: centre 2 has no points and stayed where it was: "), "{note}");
+    // The first step moves the second centre from 1 to 13/3.
+    let (rows, note) = run(&["-k", "2", "--iterations", "1"], &far);
+    assert!(rows.starts_with("1\t1\t0\n2\t3\t4.33"), "{rows}");
+    assert!(note.starts_with("gristmill: the centres still moved in the only step, by up to 3.33"), "{note}");
+    assert!(note.ends_with(" along one dimension; more steps may help: --iterations\n"), "{note}");
+    let (_, note) = run(&["-k", "2", "--iterations", "2"], &far);
+    assert!(note.starts_with("gristmill: the centres still moved in the last of 2 steps, by up to "), "{note}");
+    assert_eq!(run(&["-k", "2"], &far).1, "");
+    assert_eq!(run(&["-k", "2", "--iterations", "1", "-q"], &far).1, "");
+}
+
+/// The rows of a .npy file were counted from 0, where those of a CSV file are from 1.
+#[test]
+fn the_first_number_of_an_array_is_in_row_1_and_column_1() {
+    let array = |numbers: [f64; 4]| {
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        gristmill_apps::npy_header(2, 2).into_iter().chain(bytes).collect::<Vec<u8>>()
+    };
+    let dir = files(&[
+        ("first.npy", &array([f64::NAN, 1.0, 2.0, 3.0])),
+        ("last.npy", &array([0.0, 1.0, 2.0, f64::INFINITY])),
+        ("last.csv", b"0,1\n2,inf\n"),
+    ]);
+    for (name, expected) in [
+        ("first.npy", "row 1, column 1: NaN is not a finite number"),
+        ("last.npy", "row 2, column 2: inf is not a finite number"),
+        ("last.csv", "line 2, column 2: \"inf\" is not a finite number"),
+    ] {
+        let complaint = complaint(gristmill(["pca", "-q"]).arg(dir.path().join(name)), 1);
+        assert!(complaint.contains(expected), "{complaint}");
+    }
+}

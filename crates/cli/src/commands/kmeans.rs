@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
-use gristmill_apps::Matrix;
+use gristmill_apps::{Clusters, Matrix};
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::{Dataset, Size};
@@ -12,7 +12,6 @@ use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::JobRunner;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::tell;
 use crate::terminal::progress::Unit;
 
 /// Find k centres among points, each the mean of the points nearest to it
@@ -99,12 +98,40 @@ impl Application for KMeans {
             output.row(&fields)
         });
         output.finish(written)?;
-        if !clusters.settled && !self.common.job.quiet {
-            tell(format_args!(
-                "the centres still moved after {} steps; more may help: --iterations",
-                clusters.iterations
-            ));
-        }
+        tell_notes(&notes_on(&clusters), self.common.job.quiet);
         runs.finish(&summary, "partial sums", "sums")
     }
 }
+
+/// Returns what a user should know before trusting the centres.
+fn notes_on(clusters: &Clusters) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !clusters.settled {
+        let steps = match clusters.iterations {
+            1 => "the only step".to_owned(),
+            steps => format!("the last of {steps} steps"),
+        };
+        notes.push(format!(
+            "the centres still moved in {steps}, by up to {:e} along one dimension; more steps may help: --iterations",
+            clusters.moved
+        ));
+    }
+    let empty =
+        (1..).zip(&clusters.sizes).filter(|(_, size)| **size == 0).map(|(number, _): (u64, _)| number.to_string());
+    let empty: Vec<String> = empty.collect();
+    let and_more = match empty.len().saturating_sub(EMPTY_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = empty[..empty.len().min(EMPTY_NAMED)].join(", ");
+    let which = match empty.len() {
+        0 => return notes,
+        1 => format!("centre {named} has no points and stayed where it was"),
+        _ => format!("centres {named}{and_more} have no points and stayed where they were"),
+    };
+    notes.push(format!("{which}: take fewer centres (-k), or another start (--seed, --start)"));
+    notes
+}
+
+/// The number of centres without points that a note names.
+const EMPTY_NAMED: usize = 10;

@@ -93,6 +93,9 @@ impl Application for LinearRegression {
             }
             (PairFormat::Pairs, ..) => BytePairs::fit(input, |job| runs.run(job))?,
         };
+        if line.r.is_none() {
+            tell_notes(&["r is not defined: every y is the same".to_owned()], quiet);
+        }
         let r = line.r.unwrap_or(f64::NAN);
         let rows = [("n", line.n as f64), ("slope", line.slope), ("intercept", line.intercept), ("r", r)];
         let written = rows
