@@ -245,6 +245,9 @@ fn a_command_that_makes_no_sense_is_refused() {
     let dir = files(&[("words", b"a b c")]);
     let refused = complaint(gristmill(["word-count", "--buffer", "dense"]).arg(dir.path().join("words")), 2);
     assert!(refused.contains("declares no domain of keys"), "{refused}");
+    let refused =
+        complaint(gristmill(["word-count", "--buffer", "array", "--combine", "map"]).arg(dir.path().join("words")), 2);
+    assert!(refused.contains("use --buffer hash, or combine them in reduce (--combine)"), "{refused}");
     assert!(complaint(&mut gristmill(["kmeans", "-k", "0", "x"]), 2).contains("'0'"));
     assert!(complaint(&mut gristmill(["linear-regression", "--x", "1", "x"]), 2).contains("--y"));
 }
@@ -519,7 +522,7 @@ fn whole_sums_are_always_the_same_bytes_and_sums_of_fractions_if_deterministic()
         (&["linear-regression", "--header", "no", "--x", "1", "--y", "2", "--deterministic"], "points.csv"),
         (&["group-by", "--header", "no", "--by", "1", "--sum", "2"], "whole.csv"),
         (&["kmeans", "--header", "no", "-k", "5", "--iterations", "4", "-q"], "points.csv"),
-        (&["pca", "--header", "no"], "points.csv"),
+        (&["pca", "--header", "no", "-q"], "points.csv"),
     ];
     for (program, name) in programs {
         let path = dir.path().join(name);
@@ -585,7 +588,9 @@ fn a_line_through_tiny_numbers_is_found_and_an_undefined_r_is_explained() {
 fn k_means_says_when_centres_still_move_or_have_no_points() {
     let dir = files(&[("same.csv", b"a\n3\n3\n3\n"), ("far.csv", b"a\n0\n1\n2\n10\n")]);
     let [same, far] = ["same.csv", "far.csv"].map(|name| dir.path().join(name));
-    let run = |more: &[&str], path: &Path| told(&[&["kmeans", "--header", "yes", "--start", "first"], more].concat(), &[path]);
+    let run = |more: &[&str], path: &Path| {
+        told(&[&["kmeans", "--header", "yes", "--start", "first"], more].concat(), &[path])
+    };
     let (rows, note) = run(&["-k", "3"], &same);
     assert_eq!(rows, "1\t3\t3\n2\t0\t3\n3\t0\t3\n");
     let expected = "centres 2, 3 have no points and stayed where they were: take fewer centres (-k), or another start (--seed, --start)";
@@ -623,4 +628,63 @@ fn the_first_number_of_an_array_is_in_row_1_and_column_1() {
         let complaint = complaint(gristmill(["pca", "-q"]).arg(dir.path().join(name)), 1);
         assert!(complaint.contains(expected), "{complaint}");
     }
+}
+
+/// `--combine-after 5`, which changes nothing where values are combined as they arrive, was taken without a word; so was
+/// `--placement pinned` where there is one node.
+#[test]
+fn an_option_that_a_job_cannot_follow_is_named_once() {
+    let dir = files(&[("words", b"a b a")]);
+    let words = dir.path().join("words");
+    let said = |more: &[&str]| told(&[&["word-count"], more].concat(), &[&words]);
+    let (rows, note) = said(&["--combine-after", "5"]);
+    assert_eq!(rows, "a\t2\nb\t1\n");
+    assert_eq!(note, "gristmill: --combine-after is ignored: values are combined in reduce as they arrive\n");
+    let (_, note) = said(&["--map-at-once", "9"]);
+    assert_eq!(note, "gristmill: --map-at-once is ignored: 2 workers map in all\n");
+    assert_eq!(said(&["--map-at-once", "9", "-q"]).1, "");
+    let (_, plan) = said(&["--map-at-once", "9", "--explain"]);
+    assert!(plan.ends_with("plan: map-at-once: ignored (2 workers map in all)\n"), "{plan}");
+    assert_eq!(plan.matches("map-at-once").count(), 1, "{plan}");
+    let (_, note) = told(&["sort", "--combine", "map"], &[&words]);
+    assert_eq!(note, "gristmill: --combine is ignored: this job combines no values\n");
+    let nodes = std::fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+    if nodes.filter(|entry| entry.file_name().to_string_lossy().starts_with("node")).count() < 2 {
+        assert_eq!(
+            said(&["--placement", "pinned"]).1,
+            "gristmill: --placement is ignored: this machine has one node\n"
+        );
+    }
+}
+
+/// A job with too little memory said that "at most 256 bytes may be taken", and one under `ulimit -v` only "Cannot allocate memory".
+#[test]
+fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
+    let dir = files(&[("words", b"a b a")]);
+    let words = dir.path().join("words");
+    for (memory, expected) in [
+        ("1KiB", "raise --memory to 6 MiB or more"),
+        ("0", "raise --memory to 6 MiB or more"),
+        ("3MiB", "needs at least 6 MiB: "),
+    ] {
+        let refused = complaint(gristmill(["word-count", "--workers", "1", "--memory", memory]).arg(&words), 2);
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let enough =
+        gristmill(["word-count", "--workers", "1", "--memory", "6MiB"]).arg(&words).output().expect("it starts");
+    assert_eq!(enough.stdout, b"a\t2\nb\t1\n");
+    let limited = |limit_kib: usize, memory: &str| {
+        let program = env!("CARGO_BIN_EXE_gristmill");
+        let line = format!("ulimit -v {limit_kib}; exec {program} word-count --workers 1 {memory} {}", words.display());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &line]);
+        command
+    };
+    let refused = complaint(&mut limited(500_000, "--memory 1GiB"), 1);
+    assert!(refused.starts_with("gristmill: the memory that the workers share takes "), "{refused}");
+    let advice = "of addresses, and ulimit -v allows this process 488.3 MiB in all: raise that limit, lower --memory, for \
+                  example to 61 MiB, or take fewer workers\n";
+    assert!(refused.ends_with(advice), "{refused}");
+    // The advice helps.
+    assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }

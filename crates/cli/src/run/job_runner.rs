@@ -25,7 +25,7 @@ use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
 use crate::run::learned::{self, in_home};
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{line, printable};
+use crate::terminal::messages::{line, printable, tell};
 use crate::terminal::progress::{Besides, Terminal, Unit};
 
 /// A runner of one subcommand's jobs, which also reports on the last one.
@@ -52,7 +52,7 @@ pub struct JobRunner<'o> {
     checkpoint: cell::OnceCell<CheckpointFolder>,
     /// The number of jobs so far.
     jobs: cell::Cell<u32>,
-    /// True once a plan has been printed: later jobs have a similar one.
+    /// True once a plan has been explained: later jobs have a similar one.
     explained: cell::Cell<bool>,
     besides: cell::Cell<Besides>,
 }
@@ -376,8 +376,9 @@ impl<'o> JobRunner<'o> {
             job = job.record_bytes_max(self.record_bytes_max);
             job = self.workers_max.into_iter().fold(job, Job::workers);
         }
-        if self.options.explain && !self.explained.replace(true) {
-            job = job.on_plan(explain);
+        if !self.explained.replace(true) {
+            let (explains, quiet) = (self.options.explain, self.options.quiet);
+            job = job.on_plan(move |choices| tell_plan(choices, explains, quiet));
         }
         if let Some(dir) = &self.options.checkpoint {
             self.jobs.set(self.jobs.get() + 1);
@@ -390,10 +391,14 @@ impl<'o> JobRunner<'o> {
     }
 }
 
-/// Prints a plan: a line for each choice, with its reason.
-fn explain(choices: &[Choice]) {
-    for Choice { what, chosen, why } in choices {
-        line(format_args!("plan: {what}: {chosen} ({why})"));
+/// Prints the options that a plan does not follow or, if it `explains`, a line for each choice, with its reason.
+fn tell_plan(choices: &[Choice], explains: bool, quiet: bool) {
+    for Choice { what, chosen, why, is_ignored } in choices {
+        match is_ignored {
+            _ if explains => line(format_args!("plan: {what}: {chosen} ({why})")),
+            true if !quiet => tell(format_args!("--{what} is ignored: {why}")),
+            _ => {}
+        }
     }
 }
 
