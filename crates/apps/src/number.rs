@@ -120,8 +120,14 @@ pub(crate) fn short(number: f64) -> String {
 
 /// Formats a field for a message.
 fn quoted(field: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&field[..field.len().min(40)]);
-    format!("{shown:?}{}", if field.len() > 40 { "..." } else { "" })
+    let line = field.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or(field);
+    let shown = String::from_utf8_lossy(&line[..line.len().min(40)]);
+    let more = match (line.len() > 40, line.len() < field.len()) {
+        (_, true) => "... (it has more than one line)",
+        (true, false) => "...",
+        (false, false) => "",
+    };
+    format!("{shown:?}{more}")
 }
 
 #[cfg(test)]
@@ -153,6 +159,8 @@ mod tests {
             ("1e3", fraction(1000.0)),
             (".5", fraction(0.5)),
             ("170141183460469231731687303715884105728", Err("beyond 128 bits")),
+            // A literal \n stood in the message.
+            ("12\n34", Err("\"12\"... (it has more than one line) is not a finite number")),
             ("1e309", Err("is not a finite number")),
             ("inf", Err("is not a finite number")),
             ("NaN", Err("is not a finite number")),

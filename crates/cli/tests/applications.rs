@@ -688,3 +688,65 @@ fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     // The advice helps.
     assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }
+
+/// --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
+/// job options nothing with --readers.
+#[test]
+fn an_option_without_meaning_is_refused_or_named() {
+    let dir =
+        files(&[("points.csv", b"1,2\n3\n"), ("rows.jsonl", b"{\"k\":1}\n"), ("pairs", &[0; 8]), ("text", b"abba\n")]);
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    let [points, rows, pairs, text] = ["points.csv", "rows.jsonl", "pairs", "text"].map(path);
+    let refused: [(&[&str], &str); 11] = [
+        (
+            &["kmeans", "-k", "1", "--skip-bad-records", "1", &points],
+            "--skip-bad-records has no meaning here: a matrix",
+        ),
+        (
+            &["pca", "--skip-bad-records", "1", &points],
+            "--skip-bad-records has no meaning here: a matrix is read as a whole",
+        ),
+        (
+            &["matrix-multiply", "--left", &points, "--record-bytes-max", "1MiB", &points],
+            "--record-bytes-max has no meaning",
+        ),
+        (
+            &["tile-search", "--skip-bad-records", "1"],
+            "--skip-bad-records has no meaning here: this subcommand reads no",
+        ),
+        (&["tile-search", "--bad-records", &points], "--bad-records has no meaning here: this subcommand reads no"),
+        (&["kmeans", "-k", "1", "--start", "first", "--seed", "2", &points], "--seed has no meaning here"),
+        (&["pca", "--print", "means", "-c", "2", &points], "--components has no meaning here"),
+        (&["group-by", "--by", "k", "--delimiter", ";", &rows], "--delimiter is for CSV, and the input is JSON lines"),
+        (&["group-by", "--quote", "none", &pairs], "--quote is for CSV, and the input is pairs of numbers"),
+        (&["linear-regression", "--header", "no", &pairs], "--header is for CSV, and the input is pairs of bytes"),
+        (&["palindromes", "--print", "total", "--top", "3", &text], "--top or --sort has no meaning here"),
+    ];
+    for (arguments, expected) in refused {
+        let complaint = complaint(gristmill(arguments).arg("-q"), 2);
+        assert!(complaint.contains(expected), "{complaint}");
+    }
+    let ordinary = ["palindromes", "--print", "total", "--readers", "1", "--retries", "3"];
+    let (total, note) = told(&ordinary, &[Path::new(&text)]);
+    assert_eq!(total, "total\t6\n");
+    assert_eq!(note, "gristmill: --retries is ignored: --readers counts with threads, and without a job\n");
+}
+
+/// `-k x` said "invalid digit found in string", which is what Rust says and not a user.
+#[test]
+fn what_is_no_number_is_said_in_words() {
+    let said = |arguments: &[&str]| complaint(&mut gristmill(arguments), 2);
+    assert!(said(&["kmeans", "-k", "x", "file"]).contains("invalid value 'x' for '--k <K>': it is not a whole number"));
+    assert!(said(&["kmeans", "-k", "0", "file"]).contains("invalid value '0' for '--k <K>': the least is 1"));
+    assert!(said(&["pca", "-c", "99999999999999999999", "file"]).contains("': it is too large"));
+    let dir = files(&[("jobs.toml", b"[[job]]\ncommand = \"echo\n"), ("quoted.csv", b"a,\"1\n2\"\nb,3\n")]);
+    let refused = complaint(gristmill(["batch", "--no-history"]).arg(dir.path().join("jobs.toml")), 1);
+    assert!(
+        refused.contains("jobs.toml: line 2, column 16: this is not TOML: ") && !refused.contains("\\n"),
+        "{refused}"
+    );
+    let sums = ["group-by", "--header", "no", "--by", "1", "--sum", "2"];
+    let refused = complaint(gristmill(sums).arg(dir.path().join("quoted.csv")), 1);
+    let expected = "line 1: column 2: \"1\"... (it has more than one line) is not a finite number\n";
+    assert!(refused.ends_with(expected), "{refused}");
+}

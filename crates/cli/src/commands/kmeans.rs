@@ -10,7 +10,7 @@ use crate::commands::generate::{Dataset, Size};
 use crate::options::tables::{Tables, tell_notes};
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
-use crate::run::job_runner::JobRunner;
+use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
@@ -30,9 +30,9 @@ pub struct KMeans {
     #[arg(long, value_enum, default_value_t, help_heading = CENTRES)]
     start: Start,
 
-    /// Seed of k-means++: the same seed, the same start
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = CENTRES)]
-    seed: u64,
+    /// Seed of k-means++: the same seed, the same start [default: 0]
+    #[arg(long, value_name = "N", help_heading = CENTRES)]
+    seed: Option<u64>,
 
     /// Stop after this many steps, even if the centres still move
     #[arg(long, value_name = "N", default_value = "1000", help_heading = CENTRES)]
@@ -47,7 +47,7 @@ pub struct KMeans {
 
 const CENTRES: &str = "Centres";
 
-#[derive(Clone, Copy, Default, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Start {
     /// Points chosen at random, far from each other (k-means++)
     #[default]
@@ -76,14 +76,15 @@ impl Application for KMeans {
 
     fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = JobRunner::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
+        refuse("--seed", self.seed.is_some() && self.start == Start::First, "the first k points are no random choice")?;
+        let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
         let (points, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let integers = ["centre", "points"].map(|name| ColumnType::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
         let mut output = self.common.destination.open(columns)?;
         let start = match self.start {
-            Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
+            Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed.unwrap_or(0) },
             Start::First => gristmill_apps::Start::First,
         };
         let question = gristmill_apps::KMeans {

@@ -89,7 +89,7 @@ impl Application for MatrixMultiply {
             1 => Unit::Share,
             times => Unit::Steps(Some(times as usize)),
         };
-        let runs = JobRunner::new(&self.common)?.counted_in(unit);
+        let runs = JobRunner::of_matrices(&self.common)?.counted_in(unit);
         let (a, notes) = Matrix::read(&mut runs.reads(&self.left)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;

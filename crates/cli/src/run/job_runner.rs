@@ -88,8 +88,19 @@ impl<'o> JobRunner<'o> {
         Ok(JobRunner { bad_records: bad_records.as_deref().map(BadRecords::open).transpose()?, ..runs })
     }
 
+    /// Makes a runner for a subcommand that reads matrices, which are whole before the job begins.
+    pub fn of_matrices(options: &'o CommonOptions) -> Result<JobRunner<'o>, Failure> {
+        let why = "a matrix is read as a whole, and not by records";
+        refuse("--skip-bad-records", options.job.engine().skip_bad_records() > 0, why)?;
+        refuse("--record-bytes-max", options.inputs.limits_records(), why)?;
+        JobRunner::new(options)
+    }
+
     /// Makes a runner for a subcommand that reads nothing.
     pub fn without_input(options: &'o JobOptions, destination: &Destination) -> Result<JobRunner<'o>, Failure> {
+        let why = "this subcommand reads no records";
+        refuse("--skip-bad-records", options.engine().skip_bad_records() > 0, why)?;
+        refuse("--bad-records", options.bad_records.is_some(), why)?;
         JobRunner::begin(options, Outputs::begin(destination.path()), None)
     }
 
@@ -400,6 +411,11 @@ fn tell_plan(choices: &[Choice], explains: bool, quiet: bool) {
             _ => {}
         }
     }
+}
+
+/// Refuses an option that this subcommand cannot follow, if it is given.
+pub fn refuse(option: &str, is_given: bool, why: &str) -> Result<(), Failure> {
+    if is_given { Err(Failure::Usage(format!("{option} has no meaning here: {why}"))) } else { Ok(()) }
 }
 
 /// Returns the error for a number that no field can hold; `of` names it.

@@ -289,7 +289,8 @@ fn open_checkpoint<J: Program>(
     let Mode::Stages(checkpoint) = mode else { return Ok(None) };
     if opened.is_spooled() {
         return Err(Error::Setting(
-            "what came through a pipe cannot be read again: write it to a file, or leave out Job::checkpoint".into(),
+            "what came through a pipe, or was made in memory, cannot be read again by a later run: write it to a file, or leave out Job::checkpoint"
+                .into(),
         ));
     }
     let job = log::identity(&checkpoint.program, std::any::type_name::<J>(), settings, &opened.sources)?;
