@@ -685,7 +685,8 @@ fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     let advice = "of addresses, and ulimit -v allows this process 488.3 MiB in all: raise that limit, lower --memory, for \
                   example to 61 MiB, or take fewer workers\n";
     assert!(refused.ends_with(advice), "{refused}");
-    // The advice helps.
+    // The advice helps, and a job that may choose needs none.
+    assert_eq!(answer(&mut limited(500_000, "--no-sample")), b"a\t2\nb\t1\n");
     assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }
 

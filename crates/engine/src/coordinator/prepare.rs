@@ -106,6 +106,9 @@ impl Prepared {
         // 3. Make the plan. Sampling the input must not write to a shared output.
         let cpus = machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
+        // Arenas and shelf take up to twice as many addresses as the job memory, and each worker has some more for itself.
+        let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
+        let available_bytes = available_bytes.min(addresses_bytes);
         let nodes = match &settings.nodes[..] {
             [] => machine::numa_nodes().asked("asking for the nodes of the machine")?,
             nodes => nodes.to_vec(),
