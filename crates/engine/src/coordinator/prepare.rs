@@ -246,7 +246,7 @@ fn not_mapped(bytes: u64, source: io::Error, limit_bytes: Option<u64>) -> Error 
         return Error::TooLarge { what: format!("{region}, and the system refused them ({source}): {lower}") };
     };
     // Arenas and shelf grow with the memory, and are little more than twice as large. The program itself takes some addresses, too.
-    let lower = match limit_bytes / 8 >> 20 {
+    let lower = match limit_bytes / (8 << 20) {
         0..16 => lower.to_owned(),
         mib => format!("lower Job::memory, for example to {mib} MiB, or take fewer workers"),
     };
