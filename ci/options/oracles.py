@@ -206,7 +206,9 @@ def linear_regression(rng, folder):
     style = table(rng)
     xs = [rng.randint(-1000, 1000) for _ in range(rng.choice([2, 100, 5000]))] + [5000]
     slope, intercept = rng.randint(-5, 5), rng.randint(-100, 100)
-    lines = [[str(x), str(slope * x + intercept)] for x in xs]
+    # Any magnitude: squares of such numbers overflow, or vanish.
+    of_x, of_y = (rng.choice([0, 0, 0, -200, -100, 100, 200]) for _ in range(2))
+    lines = [[f"{x}e{of_x}", f"{slope * x + intercept}e{of_y}"] for x in xs]
     bad = rng.choice([0, 0, 0, 1, 3])
     for _ in range(bad):
         lines.insert(rng.randint(0, len(lines)), rng.choice([["x", "1"], ["1", "y"], ["?", "?"]]))
@@ -220,7 +222,12 @@ def linear_regression(rng, folder):
         aside, is_bad = bad, most < bad
     if rng.random() < 0.2:
         options += ["--strict"]
-    wanted = {b"n": len(xs), b"slope": float(slope), b"intercept": float(intercept)}
+    unit = float(f"1e{of_y - of_x}")
+    wanted = {b"n": len(xs), b"slope": (slope, unit), b"intercept": (intercept, float(f"1e{of_y}"))}
+    if of_x or of_y:
+        options += ["--deterministic"]
+    # A slope beyond the largest number is an error.
+    is_bad |= unit > 1e300 and slope != 0
     return inputs.case(["linear-regression", *named, *options], wanted, aside=aside, is_bad=is_bad)
 
 

@@ -65,7 +65,10 @@ def rows_of(data, form):
 
 
 def is_same(found, expected):
-    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately."""
+    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately; a pair is a number and its unit."""
+    if isinstance(expected, tuple):
+        number, unit = expected
+        return abs(float(found) - number * unit) <= 1e-12 * max(1.0, abs(number)) * unit
     if isinstance(expected, bytes):
         return found == expected
     if isinstance(expected, int):

@@ -21,6 +21,9 @@ const LANES: usize = 16;
 /// The number of groups in a block. A block is one map task, some hundred microseconds with a hundred centres.
 const BLOCK: usize = 256;
 
+/// The least of the largest coordinates: the squares of their last digits are not yet subnormal.
+const COORDINATE_MIN: f64 = 1e-137;
+
 /// The choice of the first centres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -68,13 +71,16 @@ pub struct Clusters {
     pub iterations: usize,
     /// False when the steps ran out before the centres stood still.
     pub settled: bool,
+    /// The longest move of a centre along one dimension, in the last step.
+    pub moved: f64,
 }
 
 impl KMeans {
     /// Finds the centres of `points`, one row per point; `run` runs the job in steps ([`Job::iterate`]).
     ///
     /// # Errors
-    /// No points; `k` zero or larger than the number of points; an error of `run`.
+    /// No points; `k` zero or larger than the number of points; points whose squared distances overflow or vanish; an error
+    /// of `run`.
     pub fn find<E: From<Error>>(
         &self,
         points: &Matrix,
@@ -90,25 +96,29 @@ impl KMeans {
         }
         let first = first_centres(points, k, self.start);
         let largest = points.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        if largest > 0.0 && largest < COORDINATE_MIN {
+            let what = "the points are so close to zero that their squared distances vanish: scale the input";
+            return Err(Error::Question(what.into()).into());
+        }
         let state = bytes_of(&first.values);
-        let mut clusters = Clusters { centres: first, sizes: vec![0; k], inertia: 0.0, iterations: 0, settled: false };
+        let (sizes, inertia) = (vec![0; k], 0.0);
+        let mut clusters = Clusters { centres: first, sizes, inertia, iterations: 0, settled: false, moved: 0.0 };
         let program = Points::new(points, k);
         let mut overflows = false;
         let mut control = |step: &mut Step<'_, Points>| {
-            let Some(moved) = clusters.take(step) else {
+            if !clusters.take(step) {
                 overflows = true;
                 return Next::Stop;
-            };
+            }
             clusters.iterations += 1;
-            clusters.settled = moved <= self.tolerance * largest;
+            clusters.settled = clusters.moved <= self.tolerance * largest;
             step.set_state(&bytes_of(&clusters.centres.values));
             let over = clusters.settled || clusters.iterations >= self.iterations_max;
             if over { Next::Stop } else { Next::Input }
         };
         let summary = run(program.job()?, &state, &mut control)?;
         if overflows {
-            let what = "the points are so far from each other that their squared distances overflow: scale them";
-            return Err(Error::Question(what.into()).into());
+            return Err(Error::overflow("a sum of coordinates or of squared distances").into());
         }
         Ok((clusters, summary))
     }
@@ -120,17 +130,15 @@ fn bytes_of(numbers: &[f64]) -> Vec<u8> {
 }
 
 impl Clusters {
-    /// Moves every centre to the mean of its points, and returns the longest move along one dimension. A centre
-    /// without points stays. Returns `None` if a sum overflows.
-    fn take(&mut self, step: &Step<'_, Points>) -> Option<f64> {
+    /// Moves every centre to the mean of its points. A centre without points stays. Returns false if a sum overflows.
+    fn take(&mut self, step: &Step<'_, Points>) -> bool {
         let d = self.centres.columns;
         let mut table = vec![0.0; self.sizes.len() * (d + 2)];
         step.for_each(|key, sum| table[key as usize] = sum.nearest());
         if table.iter().any(|sum| !sum.is_finite()) {
-            return None;
+            return false;
         }
-        let mut moved: f64 = 0.0;
-        self.inertia = 0.0;
+        (self.moved, self.inertia) = (0.0, 0.0);
         let rows = table.chunks_exact(d + 2).zip(self.centres.values.chunks_exact_mut(d));
         for ((sums, centre), size) in rows.zip(&mut self.sizes) {
             let count = sums[d];
@@ -139,12 +147,12 @@ impl Clusters {
             if count > 0.0 {
                 for (place, sum) in centre.iter_mut().zip(sums) {
                     let mean = sum / count;
-                    moved = moved.max((mean - *place).abs());
+                    self.moved = self.moved.max((mean - *place).abs());
                     *place = mean;
                 }
             }
         }
-        Some(moved)
+        true
     }
 }
 

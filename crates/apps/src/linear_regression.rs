@@ -2,6 +2,16 @@
 //!
 //! Pairs are read from bytes (x, then y, as in Phoenix) or from two columns of CSV files. Every chunk is summed in
 //! registers; six sums per chunk are emitted.
+//!
+//! Squares of numbers of columns would overflow from 2^512 on, and vanish below 2^-537. So numbers are summed in three scales, each a
+//! power of two, which changes no digit; products of two numbers have five:
+//!
+//! ```text
+//!  scale   numbers           summed as       products   summed as
+//!    1     from 2^448 on     x * 2^-640      -2..=2     xy * 2^(-640 scale)
+//!    0     others, and 0     x
+//!   -1     below 2^-448      x * 2^640
+//! ```
 
 use std::marker::PhantomData;
 
@@ -11,8 +21,8 @@ use gristmill_os::vectors::with_widest;
 use crate::columns::{Column, Table};
 use crate::error::{Error, Result, whole_records};
 use crate::heading::Dialect;
-use crate::number::{Number, finite};
-use crate::sum::{self, Sum};
+use crate::number::{Number, finite, short};
+use crate::sum::{self, Content, Sum};
 
 /// A fitted line, `y = slope * x + intercept`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,19 +70,20 @@ impl BytePairs {
             (n * xy - x * y) as f64,
             x as f64,
             y as f64,
+            x as f64 / n as f64,
         );
         Ok((line?, summary))
     }
 }
 
 /// Returns the line for `n` pairs with these sums of x and y, and n times the sums of squares and products about the
-/// means.
-fn line(n: u64, xx: f64, yy: f64, xy: f64, x: f64, y: f64) -> Result<Line> {
+/// means. `first_x` is the x of any pair.
+fn line(n: u64, xx: f64, yy: f64, xy: f64, x: f64, y: f64, first_x: f64) -> Result<Line> {
     if n < 2 {
         return Err(Error::Question(format!("a line needs two pairs or more, and there are {n}")));
     }
     if xx <= 0.0 {
-        return Err(Error::Question(format!("x is {} in all {n} pairs: no line has a slope there", x / n as f64)));
+        return Err(Error::Question(format!("x is {} in all {n} pairs: no line has a slope there", short(first_x))));
     }
     let slope = xy / xx;
     let intercept = (y - slope * x) / n as f64;
@@ -156,7 +167,7 @@ impl<S: Sum> Columns<S> {
     ///
     /// # Errors
     /// A column that does not exist, a field that is not a finite number (with file, line, and column), fewer than
-    /// two pairs, the same x in all pairs; an error of `run`.
+    /// two pairs, the same x in all pairs, a slope or intercept beyond the largest `f64`; an error of `run`.
     pub fn fit<E: From<Error>>(
         mut input: Input,
         dialect: &Dialect,
@@ -174,33 +185,106 @@ impl<S: Sum> Columns<S> {
             table.first.as_ref().map_or([0.0; 2], |row| row.each_ref().map(|field| finite(field).unwrap_or(0.0)));
         let columns = Columns { origin, table, strict, sums: PhantomData };
         let (pairs, summary) = run(Job::new(&columns, input).records(columns.table.records()))?;
-        let mut sums = [0.0; SUMS];
-        let mut left_out = 0;
-        pairs.iter().for_each(|(key, sum)| match sum.rows_left_out() {
-            Some(counted) => left_out = counted.rows,
-            None => sums[usize::from(key)] = sum.nearest(),
+        let (mut n, mut sums, mut left_out) = (0, ScaledSums::default(), 0);
+        pairs.iter().for_each(|(key, sum)| match key {
+            N => n = sum.exact().unwrap_or(0) as u64,
+            LEFT_OUT => left_out = sum.rows_left_out().map_or(0, |counted| counted.rows),
+            _ => sums.0[usize::from(key - X) / SCALES][usize::from(key - X) % SCALES] = sum.nearest(),
         });
-        let [n, x, y, xx, yy, xy] = sums;
-        let [x0, y0] = columns.origin;
-        let spread = [n * xx - x * x, n * yy - y * y, n * xy - x * y];
-        if spread.iter().any(|spread| !spread.is_finite()) {
-            let what = "the numbers are so large that the sums of their squares overflow: scale the columns";
-            return Err(Error::Question(what.into()).into());
-        }
-        let line = line(n as u64, spread[0], spread[1], spread[2], x + n * x0, y + n * y0)?;
+        let line = sums.line(n, columns.origin)?;
         Ok((Fit { line, left_out, notes }, summary))
     }
 }
 
-/// The key of rows without a number.
-const LEFT_OUT: u8 = SUMS as u8;
+/// The number of scales of a sum of products.
+const SCALES: usize = 5;
+/// The place of the sum of numbers that are not scaled.
+const PLAIN: usize = SCALES / 2;
+/// The key of rows without a number. The keys before it are [`N`] and, from [`X`] on, those of five sums in each scale.
+const LEFT_OUT: u8 = 1 + (5 * SCALES) as u8;
+
+/// A number as it is summed: times 2^(-640 `scale`).
+#[derive(Clone, Copy)]
+struct Scaled {
+    number: f64,
+    scale: i32,
+}
+
+impl Scaled {
+    /// Returns the difference of two numbers.
+    #[inline(always)]
+    fn difference(number: f64, origin: f64) -> Scaled {
+        let difference = number - origin;
+        match difference.abs() {
+            0.0 => Scaled { number: difference, scale: 0 },
+            size if (power(-448)..power(448)).contains(&size) => Scaled { number: difference, scale: 0 },
+            size if size < 1.0 => Scaled { number: difference * power(640), scale: -1 },
+            // The difference of two numbers may be infinite, that of parts of them is not.
+            _ => Scaled { number: number * power(-640) - origin * power(-640), scale: 1 },
+        }
+    }
+
+    /// Returns the product of two numbers.
+    #[inline(always)]
+    fn times(self, other: Scaled) -> Scaled {
+        Scaled { number: self.number * other.number, scale: self.scale + other.scale }
+    }
+
+    /// Returns the number times 2^(-640 `scale`).
+    fn to_scale(self, scale: i32) -> f64 {
+        let factor = power(if self.scale < scale { -640 } else { 640 });
+        (0..self.scale.abs_diff(scale)).fold(self.number, |number, _| number * factor)
+    }
+}
+
+/// Returns two to this power, -1022 to 1023.
+#[inline(always)]
+const fn power(of_two: i32) -> f64 {
+    f64::from_bits(((of_two + 1023) as u64) << 52)
+}
+
+/// The sums of x, y, xx, yy and xy, each in all scales.
+#[derive(Default)]
+struct ScaledSums([[f64; SCALES]; 5]);
+
+impl ScaledSums {
+    /// Returns the line for `n` pairs, whose numbers were summed relative to `origin`.
+    fn line(&self, n: u64, origin: [f64; 2]) -> Result<Line> {
+        let [x, y, xx, yy, xy] = self.0;
+        let scaled = |at: usize, number: f64| Scaled { number, scale: at as i32 - PLAIN as i32 };
+        // 1. The scale of a column is that of its largest number: sums of squares are positive in the scales that occur.
+        let scale_of = |squares: [f64; SCALES], origin: f64| {
+            let largest = (0..SCALES).rev().find(|at| squares[*at] > 0.0);
+            largest.map_or(Scaled::difference(origin, 0.0).scale, |at| scaled(at, 0.0).scale / 2)
+        };
+        let [a, b] = [scale_of(xx, origin[0]), scale_of(yy, origin[1])];
+        // 2. The line of scaled columns. What vanishes beside larger numbers does not count.
+        let total = |sums: [f64; SCALES], scale: i32| -> f64 {
+            sums.into_iter().enumerate().map(|(at, sum)| scaled(at, sum).to_scale(scale)).sum()
+        };
+        let [x, y, xx, yy, xy] = [total(x, a), total(y, b), total(xx, 2 * a), total(yy, 2 * b), total(xy, a + b)];
+        let [x0, y0] = [scaled(PLAIN, origin[0]).to_scale(a), scaled(PLAIN, origin[1]).to_scale(b)];
+        let count = n as f64;
+        let spread = [count * xx - x * x, count * yy - y * y, count * xy - x * y];
+        let line = line(n, spread[0], spread[1], spread[2], x + count * x0, y + count * y0, origin[0])?;
+        // 3. The line of the columns themselves.
+        let slope = Scaled { number: line.slope, scale: b - a }.to_scale(0);
+        let intercept = Scaled { number: line.intercept, scale: b }.to_scale(0);
+        for (what, number) in [("slope", slope), ("intercept", intercept)] {
+            if !number.is_finite() {
+                return Err(Error::overflow(format_args!("the {what} of the line")));
+            }
+        }
+        Ok(Line { slope, intercept, ..line })
+    }
+}
 
 impl<S: Sum> MapReduce for Columns<S> {
     type Key = u8;
     type Value = S;
 
     fn keys(&self) -> Option<usize> {
-        Some(SUMS + 1)
+        Some(usize::from(LEFT_OUT) + 1)
     }
 
     fn combiner(&self) -> Option<impl Fn(S, S) -> S> {
@@ -208,29 +292,27 @@ impl<S: Sum> MapReduce for Columns<S> {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, S>) -> Result<(), ProgramError> {
-        let mut sums = [S::default(); SUMS - 1];
+        let mut sums = [[S::default(); SCALES]; 5];
         let (mut pairs, mut left_out) = (0u64, 0);
         self.table.for_each_row(chunk, |fields| {
             if !self.strict && fields.iter().any(|field| field.trim_ascii().is_empty()) {
                 left_out += 1;
                 return Ok(());
             }
-            let mut pair = [0.0; 2];
+            let mut pair = [Scaled { number: 0.0, scale: 0 }; 2];
             for (column, ((value, field), origin)) in pair.iter_mut().zip(fields).zip(self.origin).enumerate() {
-                *value = finite(field).map_err(|why| (column, why))? - origin;
-                if !(*value * *value).is_finite() {
-                    return Err((column, "it is so large that its square overflows".to_owned()));
-                }
+                *value = Scaled::difference(finite(field).map_err(|why| (column, why))?, origin);
             }
             let [x, y] = pair;
-            for (sum, term) in sums.iter_mut().zip([x, y, x * x, y * y, x * y]) {
-                *sum += Number::Fraction(term).into();
+            for (sums, term) in sums.iter_mut().zip([x, y, x.times(x), y.times(y), x.times(y)]) {
+                sums[(term.scale + PLAIN as i32) as usize] += Number::Fraction(term.number).into();
             }
             pairs += 1;
             Ok(())
         })?;
         out.emit(N, Number::Whole(pairs.into()).into());
-        (X..).zip(sums).for_each(|(key, sum)| out.emit(key, sum));
+        let sums = (X..).zip(sums.into_iter().flatten());
+        sums.filter(|(_, sum)| sum.content() > Content::Nothing).for_each(|(key, sum)| out.emit(key, sum));
         if left_out > 0 {
             out.emit(LEFT_OUT, S::rows(left_out));
         }

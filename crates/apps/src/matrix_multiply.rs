@@ -45,8 +45,8 @@ impl Product {
     /// Multiplies `a` and `b`; `run` runs the job.
     ///
     /// # Errors
-    /// Matrices without numbers; matrices that do not conform (`a` must have as many columns as `b` has rows); an
-    /// error of `run`.
+    /// Matrices without numbers; matrices that do not conform (`a` must have as many columns as `b` has rows); a number
+    /// of the product beyond the largest `f64`; an error of `run`.
     pub fn of<E: From<Error>>(
         a: &Matrix,
         b: &Matrix,
@@ -66,7 +66,7 @@ impl Product {
                     .for_each(|(value, eight)| *value = f64::from_le_bytes(*eight));
             }
         }
-        Ok((product, summary))
+        Ok((product.finite()?, summary))
     }
 
     /// Multiplies `a` by the square matrix `b` repeatedly, at least once; `run` runs the job in steps
@@ -96,7 +96,20 @@ impl Product {
             if step.number() + 1 >= times { Next::Stop } else { Next::Input }
         };
         let summary = run(program.job()?.writes(&product.values), FROM_THE_LEFT, &mut control)?;
-        Ok((product, summary))
+        // A row with a number that is not finite has only such numbers from the next step on.
+        Ok((product.finite()?, summary))
+    }
+
+    /// Refuses a product with a number that is not finite.
+    fn finite(mut self) -> Result<Product> {
+        let columns = self.columns;
+        match self.values().iter().position(|value| !value.is_finite()) {
+            None => Ok(self),
+            Some(at) => {
+                let [row, column] = [at / columns, at % columns].map(|before| before + 1);
+                Err(Error::overflow(format_args!("row {row}, column {column} of the product")))
+            }
+        }
     }
 
     /// Prepares a product that has not been computed.

@@ -115,8 +115,8 @@ pub(crate) fn read(source: &Source, mut file: impl Read, values: &mut Vec<f64>, 
             let value = f64::from_le_bytes(*eight);
             if !value.is_finite() {
                 let at = values.len() - before;
-                let (row, column) = (at as u64 / columns, at as u64 % columns);
-                return Err(wrong(format!("row {row} column {column}: {value} is not a finite number")));
+                let (row, column) = (at as u64 / columns + 1, at as u64 % columns + 1);
+                return Err(wrong(format!("row {row}, column {column}: {value} is not a finite number")));
             }
             values.push(value);
         }

@@ -18,6 +18,11 @@ pub enum Overflow {
     /// A sum of fractions.
     #[error("the sum of its numbers, or of some of them, is beyond the largest floating-point number, about 1.8e308")]
     Fraction,
+    /// A number computed from others.
+    #[error(
+        "it, or a number on the way to it, is beyond the largest floating-point number, about 1.8e308; scale the input"
+    )]
+    Result,
     /// A sum of whole numbers that is kept in 64 bits.
     #[error("the sum is beyond 64 bits, about 1.8e19")]
     Word,
@@ -108,10 +113,21 @@ fn is_whole(field: &[u8]) -> bool {
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
+/// Formats a number for a message: with an exponent if it would have many zeros.
+pub(crate) fn short(number: f64) -> String {
+    if number == 0.0 || (1e-5..1e17).contains(&number.abs()) { number.to_string() } else { format!("{number:e}") }
+}
+
 /// Formats a field for a message.
 fn quoted(field: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&field[..field.len().min(40)]);
-    format!("{shown:?}{}", if field.len() > 40 { "..." } else { "" })
+    let line = field.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or(field);
+    let shown = String::from_utf8_lossy(&line[..line.len().min(40)]);
+    let more = match (line.len() > 40, line.len() < field.len()) {
+        (_, true) => "... (it has more than one line)",
+        (true, false) => "...",
+        (false, false) => "",
+    };
+    format!("{shown:?}{more}")
 }
 
 #[cfg(test)]
@@ -143,6 +159,8 @@ mod tests {
             ("1e3", fraction(1000.0)),
             (".5", fraction(0.5)),
             ("170141183460469231731687303715884105728", Err("beyond 128 bits")),
+            // A literal \n stood in the message.
+            ("12\n34", Err("\"12\"... (it has more than one line) is not a finite number")),
             ("1e309", Err("is not a finite number")),
             ("inf", Err("is not a finite number")),
             ("NaN", Err("is not a finite number")),

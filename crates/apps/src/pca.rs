@@ -46,7 +46,8 @@ impl Pca {
     /// Analyses `data` and finds `components` leading components (0 for covariances only); `run` runs the job.
     ///
     /// # Errors
-    /// Fewer than two observations; more components than variables; an error of `run`.
+    /// Fewer than two observations; more components than variables; numbers so large that a covariance overflows, or so small that
+    /// components cannot be told apart; an error of `run`.
     pub fn of<E: From<Error>>(
         data: Matrix,
         components: usize,
@@ -65,6 +66,7 @@ impl Pca {
             return Err(Error::Question(what).into());
         }
         let (centred, means) = with_widest(|| centre(data));
+        let varies = components > 0 && centred.values.iter().any(|value| *value != 0.0);
         let program = Covariances { centred };
         let (pieces, summary) = run(program.job()?)?;
         let mut covariance = Matrix { rows: columns, columns, values: vec![0.0; columns * columns] };
@@ -74,7 +76,16 @@ impl Pca {
                 *value = f64::from_le_bytes(*bytes);
             }
         }
+        if let Some(at) = covariance.values.iter().position(|value| !value.is_finite()) {
+            let [first, second] = [at / columns, at % columns].map(|before| before + 1);
+            return Err(Error::overflow(format_args!("the covariance of columns {first} and {second}")).into());
+        }
         mirror(&mut covariance);
+        // Products of such numbers have lost their digits.
+        if varies && covariance.values.iter().step_by(columns + 1).all(|variance| *variance < f64::MIN_POSITIVE) {
+            let what = "the variances of all columns are below the smallest number with all its digits, about 2.2e-308; scale the input";
+            return Err(Error::Question(what.into()).into());
+        }
         let components = leading(&covariance, components)?;
         Ok((Pca { rows, means, covariance, components }, summary))
     }
@@ -87,7 +98,12 @@ fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
     for row in data.values.chunks_exact(data.columns) {
         means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
     }
-    means.iter_mut().for_each(|mean| *mean /= data.rows as f64);
+    let rows = data.rows as f64;
+    for (column, mean) in means.iter_mut().enumerate() {
+        // The mean of numbers is finite, though their sum may not be.
+        let of_parts = || data.values[column..].iter().step_by(data.columns).map(|value| value / rows).sum();
+        *mean = if mean.is_finite() { *mean / rows } else { of_parts() };
+    }
     for row in data.values.chunks_exact_mut(data.columns) {
         row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
     }

@@ -13,12 +13,13 @@ use gristmill_apps::{
 };
 
 fn main() {
-    let tests: [Test; 18] = [
+    let tests: [Test; 21] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_not_images_are_named", files_that_are_not_images_are_named),
         ("byte_pairs_lie_on_the_line_of_the_textbook", byte_pairs_lie_on_the_line_of_the_textbook),
         ("csv_columns_lie_on_the_line_of_the_textbook", csv_columns_lie_on_the_line_of_the_textbook),
+        ("columns_of_any_magnitude_lie_on_their_line", columns_of_any_magnitude_lie_on_their_line),
         ("pairs_without_a_line_are_refused", pairs_without_a_line_are_refused),
         ("groups_are_those_of_a_map", groups_are_those_of_a_map),
         ("matches_are_those_of_a_loop_over_lines", matches_are_those_of_a_loop_over_lines),
@@ -37,6 +38,8 @@ fn main() {
             "products_of_many_factors_equal_repeated_multiplications",
             products_of_many_factors_equal_repeated_multiplications,
         ),
+        ("results_beyond_the_largest_float_are_refused", results_beyond_the_largest_float_are_refused),
+        ("means_whose_sum_overflows_are_right", means_whose_sum_overflows_are_right),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
     ];
     for isolation in [Isolation::Process, Isolation::Thread] {
@@ -258,6 +261,51 @@ fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
     assert_eq!((flat.slope, flat.intercept, flat.r), (0.0, 5.0, None));
 }
 
+fn columns_of_any_magnitude_lie_on_their_line(runs: &Runs) {
+    // Of 1e-200 and 2e-200 it was said that x is the same in all pairs, r was NaN for such y, and squares of 1e200 were refused. The
+    // lines are from Python's fractions.Fraction.
+    let least = 5e-324;
+    let cases: [(&[[f64; 2]], [f64; 3]); 11] = [
+        (&[[1e-200, 1.0], [2e-200, 3.0], [3e-200, 4.0]], [1.5e200, -1.0 / 3.0, 0.9819805060619657]),
+        (
+            &[[1.0, 1e-200], [3.0, 2e-200], [4.0, 3e-200]],
+            [6.428571428571429e-201, 2.857142857142857e-201, 0.9819805060619657],
+        ),
+        (&[[1e200, 1.0], [2e200, 3.0], [3e200, 4.0]], [1.5e-200, -1.0 / 3.0, 0.9819805060619657]),
+        (
+            &[[1.0, 1e200], [3.0, 2e200], [4.0, 3e200]],
+            [6.428571428571428e199, 2.8571428571428572e199, 0.9819805060619657],
+        ),
+        (&[[1e200, 1e-200], [2e200, 3e-200], [3e200, 4e-200]], [0.0, -3.3333333333333335e-201, 0.9819805060619657]),
+        (&[[1e-200, 1e-200], [2e-200, 3e-200], [3e-200, 4e-200]], [1.5, -3.3333333333333335e-201, 0.9819805060619657]),
+        (&[[1.0, -1.7e308], [2.0, 1.7e308], [3.0, 0.0]], [8.5e307, -1.7e308, 0.5]),
+        (&[[1.0, least], [2.0, 2.0 * least], [3.0, 4.0 * least]], [2.0 * least, -least, 0.9819805060619657]),
+        // Large and small numbers in one column.
+        (
+            &[[1.0, 1.0], [1e200, 2.0], [3.0, 3.0], [1e-200, 4.0]],
+            [-6.666666666666667e-201, 8.0 / 3.0, -0.2581988897471611],
+        ),
+        (&[[0.0, 2e200], [1.0, 1.0], [2.0, 1e-200], [3.0, -1e200]], [-9e199, 1.6e200, -0.9233805168766387]),
+        (&[[1e134, 1.0], [1e135, 2.0], [1e136, 7.0]], [5.855855855855855e-136, 7.0 / 6.0, 0.9972717797147971]),
+    ];
+    let close = |found: f64, expected: f64| (found - expected).abs() <= expected.abs() * 1e-13;
+    for (pairs, [slope, intercept, r]) in cases {
+        // The order of the rows decides what the numbers are summed relative to.
+        for turn in 0..pairs.len() {
+            let turned = pairs[turn..].iter().chain(&pairs[..turn]);
+            let text: String = turned.map(|[x, y]| format!("{x:e},{y:e}\n")).collect();
+            let line = fit(runs, &text, numbered(1, 2)).expect("a line");
+            let is_right = close(line.slope, slope) && close(line.intercept, intercept);
+            assert!(is_right && line.r.is_some_and(|found| close(found, r)), "{text}{line:?}");
+        }
+    }
+    // In every pair the same y, whose square overflows or vanishes.
+    for y in [1e308, 1e-308] {
+        let flat = fit(runs, &format!("1,{y:e}\n2,{y:e}\n3,{y:e}\n"), numbered(1, 2)).expect("a line");
+        assert_eq!((flat.slope, flat.intercept, flat.r), (0.0, y, None));
+    }
+}
+
 fn pairs_without_a_line_are_refused(runs: &Runs) {
     let many = "1,2\n".repeat(2000);
     let cases = [
@@ -268,6 +316,13 @@ fn pairs_without_a_line_are_refused(runs: &Runs) {
         (many, numbered(1, 2), "x is 1 in all 2000 pairs"),
         ("1,2\n".into(), numbered(1, 2), "two pairs or more, and there are 1"),
         (String::new(), numbered(1, 2), "the input is empty"),
+        ("1e-200,1\n1e-200,2\n".into(), numbered(1, 2), "x is 1e-200 in all 2 pairs"),
+        ("1e308,1\n1e308,2\n".into(), numbered(1, 2), "x is 1e308 in all 2 pairs"),
+        (
+            "1e-200,1e200\n3e-200,2e200\n".into(),
+            numbered(1, 2),
+            "the slope of the line: it, or a number on the way to it, is beyond the largest floating-point number",
+        ),
         ("a,b\n".into(), numbered(1, 2), "two pairs or more, and there are 0"),
     ];
     for (text, columns, expected) in cases {
@@ -578,6 +633,52 @@ fn products_of_many_factors_equal_repeated_multiplications(runs: &Runs) {
         let (mut product, summary) = powers.expect("a product");
         assert_eq!((product.values(), summary.steps), (&expected.values[..], times));
     }
+}
+
+fn results_beyond_the_largest_float_are_refused(runs: &Runs) {
+    // Products and covariances were printed as inf and NaN, with status 0.
+    let matrix = |rows, columns, values: &[f64]| Matrix { rows, columns, values: values.to_vec() };
+    let large = matrix(2, 2, &[1.0, 1.0, 1.0, 1e200]);
+    for way in [Way::SharedOutput, Way::Pairs] {
+        let why = fails(Product::of(&large, &large, way, |job| runs.run(job)));
+        assert!(
+            why.starts_with("row 2, column 2 of the product: it, or a number on the way to it, is beyond"),
+            "{why}"
+        );
+    }
+    // Infinities cancel each other to NaN, which meets zeros in the next step.
+    let (a, b) = (matrix(1, 2, &[1e200, 1e200]), matrix(2, 2, &[1e200, 0.0, -1e200, 0.0]));
+    for times in [1, 2, 3] {
+        let powers = Product::of_powers(&a, &b, times, |job, state, control| runs.iterate(job, state, control));
+        let why = fails(powers);
+        assert!(why.contains("column 1 of the product: it, or a number on the way"), "{why}");
+    }
+    let analyse = |data: &[f64], components| fails(Pca::of(matrix(2, 2, data), components, |job| runs.run(job)));
+    for components in [0, 1] {
+        let why = analyse(&[1.0, 1e200, 2.0, -1e200], components);
+        assert!(
+            why.starts_with("the covariance of columns 2 and 2: it, or a number on the way to it, is beyond"),
+            "{why}"
+        );
+    }
+    // Squares that vanish gave components in any direction, and put all points to the first centre.
+    let why = analyse(&[1e-200, 1e-200, 2e-200, -1e-200], 1);
+    assert!(why.starts_with("the variances of all columns are below the smallest number"), "{why}");
+    let find = |data: &[f64]| {
+        let points = matrix(data.len(), 1, data);
+        fails(KMeans::new(2).find(&points, |job, state, control| runs.iterate(job, state, control)))
+    };
+    assert!(find(&[1e-200, 2e-200, 5e-200]).starts_with("the points are so close to zero"));
+    assert!(find(&[1e200, 2e200, 5e200]).starts_with("a sum of coordinates or of squared distances: it, or a number"));
+}
+
+fn means_whose_sum_overflows_are_right(runs: &Runs) {
+    // The mean of 1e308 and 1e308 was inf.
+    let data = Matrix { rows: 4, columns: 2, values: vec![1e308, 1.0, 1e308, 2.0, 1e308, 3.0, 1e308, 6.0] };
+    let (pca, _) = Pca::of(data, 1, |job| runs.run(job)).expect("an analysis");
+    assert_eq!(pca.means, [1e308, 3.0]);
+    assert_eq!(pca.covariance.values[..3], [0.0; 3]);
+    assert!(near(pca.covariance.values[3], 14.0 / 3.0), "{pca:?}");
 }
 
 fn questions_without_an_answer_are_refused(runs: &Runs) {

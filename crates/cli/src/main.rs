@@ -94,9 +94,11 @@ fn main() -> ExitCode {
 fn told(error: &clap::Error) -> ExitCode {
     // The message repeats what was typed.
     let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| printable(word) == word);
+    let text = error.render().to_string();
+    let said = if error.use_stderr() { in_words(&text) } else { text.clone() };
     let printed = match error.use_stderr() || !gristmill_os::standard::was_closed(1) {
-        true if error.use_stderr() && !std::env::args_os().all(is_plain) => {
-            std::io::stderr().write_all(printable_lines(&error.render().to_string()).as_bytes())
+        true if error.use_stderr() && (said != text || !std::env::args_os().all(is_plain)) => {
+            std::io::stderr().write_all(printable_lines(&said).as_bytes())
         }
         true => error.print(),
         false => Err(rustix::io::Errno::BADF.into()),
@@ -108,6 +110,17 @@ fn told(error: &clap::Error) -> ExitCode {
         }
         _ => ExitCode::from(error.exit_code() as u8),
     }
+}
+
+/// Replaces what Rust says of a text that is no number by what a user can use.
+fn in_words(text: &str) -> String {
+    let words = [
+        ("invalid digit found in string", "it is not a whole number"),
+        ("cannot parse integer from empty string", "it is empty, and not a whole number"),
+        ("number would be zero for non-zero type", "the least is 1"),
+        ("number too large to fit in target type", "it is too large"),
+    ];
+    words.iter().fold(text.to_owned(), |text, (rust, plain)| text.replace(&format!(": {rust}"), &format!(": {plain}")))
 }
 
 /// Returns the subcommand of this process. Messages show its usage.

@@ -45,7 +45,7 @@ fn any_plan_gives_the_answer_of_ten_sequential_lines() {
                     ("auto", "reduce"),
                     ("auto", "off"),
                     ("array", "both"),
-                    ("array", "map"),
+                    ("array", "reduce"),
                     ("hash", "both"),
                     ("hash", "map"),
                 ] {

@@ -245,6 +245,9 @@ fn a_command_that_makes_no_sense_is_refused() {
     let dir = files(&[("words", b"a b c")]);
     let refused = complaint(gristmill(["word-count", "--buffer", "dense"]).arg(dir.path().join("words")), 2);
     assert!(refused.contains("declares no domain of keys"), "{refused}");
+    let refused =
+        complaint(gristmill(["word-count", "--buffer", "array", "--combine", "map"]).arg(dir.path().join("words")), 2);
+    assert!(refused.contains("use --buffer hash, or combine them in reduce (--combine)"), "{refused}");
     assert!(complaint(&mut gristmill(["kmeans", "-k", "0", "x"]), 2).contains("'0'"));
     assert!(complaint(&mut gristmill(["linear-regression", "--x", "1", "x"]), 2).contains("--y"));
 }
@@ -520,7 +523,7 @@ fn whole_sums_are_always_the_same_bytes_and_sums_of_fractions_if_deterministic()
         (&["linear-regression", "--header", "no", "--x", "1", "--y", "2", "--deterministic"], "points.csv"),
         (&["group-by", "--header", "no", "--by", "1", "--sum", "2"], "whole.csv"),
         (&["kmeans", "--header", "no", "-k", "5", "--iterations", "4", "-q"], "points.csv"),
-        (&["pca", "--header", "no"], "points.csv"),
+        (&["pca", "--header", "no", "-q"], "points.csv"),
     ];
     for (program, name) in programs {
         let path = dir.path().join(name);
@@ -536,4 +539,216 @@ fn whole_sums_are_always_the_same_bytes_and_sums_of_fractions_if_deterministic()
             assert!(*first.get_or_insert_with(|| found.clone()) == found, "{program:?} {way:?}");
         }
     }
+}
+
+/// A product or covariance that overflowed was printed as `inf` or `NaN`, with status 0.
+#[test]
+fn results_that_overflow_are_one_error_that_says_which() {
+    let dir = files(&[
+        ("large.csv", b"1e200,1\n1,1\n"),
+        ("spread.csv", b"1e200,2\n1e200,3\n-1e200,9\n"),
+        ("sums.csv", b"1e308,1e308\n1e308,1e308\n"),
+        ("one.csv", b"1,0\n0,1\n"),
+    ]);
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    let [large, spread, sums, one] = ["large.csv", "spread.csv", "sums.csv", "one.csv"].map(path);
+    let beyond = "is beyond the largest floating-point number, about 1.8e308";
+    for (arguments, expected) in [
+        (&["matrix-multiply", "--left", &large, &large][..], "row 1, column 1 of the product: it, or a number on"),
+        (&["matrix-multiply", "--left", &large, "--way", "pairs", &large], "row 1, column 1 of the product: "),
+        (&["matrix-multiply", "--left", &large, "--power", "3", &large], "row 1, column 1 of the product: "),
+        (&["matrix-multiply", "--left", &large, "--print", "summary", &large], "row 1, column 1 of the product: "),
+        (&["matrix-multiply", "--left", &sums, "--print", "summary", &one], "the trace of the product: "),
+        (&["pca", &spread], "the covariance of columns 1 and 1: it, or a number on"),
+        (&["pca", "--print", "covariances", &spread], "the covariance of columns 1 and 1: "),
+        (&["kmeans", "-k", "2", &spread], "a sum of coordinates or of squared distances: "),
+    ] {
+        let complaint = complaint(gristmill(arguments).arg("-q"), 1);
+        assert!(complaint.starts_with(&format!("gristmill: {expected}")) && complaint.contains(beyond), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    }
+}
+
+/// Of 1e-200 and 2e-200 it was said that x is the same in all pairs; and nothing said why r is NaN if y is.
+#[test]
+fn a_line_through_tiny_numbers_is_found_and_an_undefined_r_is_explained() {
+    let dir = files(&[("tiny.csv", b"x,y\n1e-200,1\n2e-200,3\n"), ("flat.csv", b"x,y\n1,5\n2,5\n")]);
+    let [tiny, flat] = ["tiny.csv", "flat.csv"].map(|name| dir.path().join(name));
+    let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&tiny]);
+    let value = |name: &str| {
+        let row = rows.lines().find_map(|row| row.strip_prefix(name)).expect("a row");
+        row.trim().parse::<f64>().expect("a number")
+    };
+    assert_eq!((value("slope"), value("intercept"), value("r"), &note[..]), (2e200, -1.0, 1.0, ""));
+    let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&flat]);
+    assert!(rows.ends_with("r\tNaN\n") && note == "gristmill: r is not defined: every y is the same\n", "{rows}{note}");
+}
+
+/// K-means said that centres still moved, but not by how much; and nothing of a centre that no point is near to.
+#[test]
+fn k_means_says_when_centres_still_move_or_have_no_points() {
+    let dir = files(&[("same.csv", b"a\n3\n3\n3\n"), ("far.csv", b"a\n0\n1\n2\n10\n")]);
+    let [same, far] = ["same.csv", "far.csv"].map(|name| dir.path().join(name));
+    let run = |more: &[&str], path: &Path| {
+        told(&[&["kmeans", "--header", "yes", "--start", "first"], more].concat(), &[path])
+    };
+    let (rows, note) = run(&["-k", "3"], &same);
+    assert_eq!(rows, "1\t3\t3\n2\t0\t3\n3\t0\t3\n");
+    let expected = "centres 2, 3 have no points and stayed where they were: take fewer centres (-k), or another start (--seed, --start)";
+    assert_eq!(note, format!("gristmill: {expected}\n"));
+    let (_, note) = run(&["-k", "2"], &same);
+    assert!(note.starts_with("gristmill: centre 2 has no points and stayed where it was: "), "{note}");
+    // The first step moves the second centre from 1 to 13/3.
+    let (rows, note) = run(&["-k", "2", "--iterations", "1"], &far);
+    assert!(rows.starts_with("1\t1\t0\n2\t3\t4.33"), "{rows}");
+    assert!(note.starts_with("gristmill: the centres still moved in the only step, by up to 3.33"), "{note}");
+    assert!(note.ends_with(" along one dimension; more steps may help: --iterations\n"), "{note}");
+    let (_, note) = run(&["-k", "2", "--iterations", "2"], &far);
+    assert!(note.starts_with("gristmill: the centres still moved in the last of 2 steps, by up to "), "{note}");
+    assert_eq!(run(&["-k", "2"], &far).1, "");
+    assert_eq!(run(&["-k", "2", "--iterations", "1", "-q"], &far).1, "");
+}
+
+/// The rows of a .npy file were counted from 0, where those of a CSV file are from 1.
+#[test]
+fn the_first_number_of_an_array_is_in_row_1_and_column_1() {
+    let array = |numbers: [f64; 4]| {
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        gristmill_apps::npy_header(2, 2).into_iter().chain(bytes).collect::<Vec<u8>>()
+    };
+    let dir = files(&[
+        ("first.npy", &array([f64::NAN, 1.0, 2.0, 3.0])),
+        ("last.npy", &array([0.0, 1.0, 2.0, f64::INFINITY])),
+        ("last.csv", b"0,1\n2,inf\n"),
+    ]);
+    for (name, expected) in [
+        ("first.npy", "row 1, column 1: NaN is not a finite number"),
+        ("last.npy", "row 2, column 2: inf is not a finite number"),
+        ("last.csv", "line 2, column 2: \"inf\" is not a finite number"),
+    ] {
+        let complaint = complaint(gristmill(["pca", "-q"]).arg(dir.path().join(name)), 1);
+        assert!(complaint.contains(expected), "{complaint}");
+    }
+}
+
+/// `--combine-after 5`, which changes nothing where values are combined as they arrive, was taken without a word; so was
+/// `--placement pinned` where there is one node.
+#[test]
+fn an_option_that_a_job_cannot_follow_is_named_once() {
+    let dir = files(&[("words", b"a b a")]);
+    let words = dir.path().join("words");
+    let said = |more: &[&str]| told(&[&["word-count"], more].concat(), &[&words]);
+    let (rows, note) = said(&["--combine-after", "5"]);
+    assert_eq!(rows, "a\t2\nb\t1\n");
+    assert_eq!(note, "gristmill: --combine-after is ignored: values are combined in reduce as they arrive\n");
+    let (_, note) = said(&["--map-at-once", "9"]);
+    assert_eq!(note, "gristmill: --map-at-once is ignored: 2 workers map in all\n");
+    assert_eq!(said(&["--map-at-once", "9", "-q"]).1, "");
+    let (_, plan) = said(&["--map-at-once", "9", "--explain"]);
+    assert!(plan.ends_with("plan: map-at-once: ignored (2 workers map in all)\n"), "{plan}");
+    assert_eq!(plan.matches("map-at-once").count(), 1, "{plan}");
+    let (_, note) = told(&["sort", "--combine", "map"], &[&words]);
+    assert_eq!(note, "gristmill: --combine is ignored: this job combines no values\n");
+    let nodes = std::fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+    if nodes.filter(|entry| entry.file_name().to_string_lossy().starts_with("node")).count() < 2 {
+        assert_eq!(
+            said(&["--placement", "pinned"]).1,
+            "gristmill: --placement is ignored: this machine has one node\n"
+        );
+    }
+}
+
+/// A job with too little memory said that "at most 256 bytes may be taken", and one under `ulimit -v` only "Cannot allocate memory".
+#[test]
+fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
+    let dir = files(&[("words", b"a b a")]);
+    let words = dir.path().join("words");
+    for (memory, expected) in [
+        ("1KiB", "raise --memory to 6 MiB or more"),
+        ("0", "raise --memory to 6 MiB or more"),
+        ("3MiB", "needs at least 6 MiB: "),
+    ] {
+        let refused = complaint(gristmill(["word-count", "--workers", "1", "--memory", memory]).arg(&words), 2);
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let enough =
+        gristmill(["word-count", "--workers", "1", "--memory", "6MiB"]).arg(&words).output().expect("it starts");
+    assert_eq!(enough.stdout, b"a\t2\nb\t1\n");
+    let limited = |limit_kib: usize, memory: &str| {
+        let program = env!("CARGO_BIN_EXE_gristmill");
+        let line = format!("ulimit -v {limit_kib}; exec {program} word-count --workers 1 {memory} {}", words.display());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &line]);
+        command
+    };
+    let refused = complaint(&mut limited(500_000, "--memory 1GiB"), 1);
+    assert!(refused.starts_with("gristmill: the memory that the workers share takes "), "{refused}");
+    let advice = "of addresses, and ulimit -v allows this process 488.3 MiB in all: raise that limit, lower --memory, for \
+                  example to 61 MiB, or take fewer workers\n";
+    assert!(refused.ends_with(advice), "{refused}");
+    // The advice helps, and a job that may choose needs none.
+    assert_eq!(answer(&mut limited(500_000, "--no-sample")), b"a\t2\nb\t1\n");
+    assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
+}
+
+/// --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
+/// job options nothing with --readers.
+#[test]
+fn an_option_without_meaning_is_refused_or_named() {
+    let dir =
+        files(&[("points.csv", b"1,2\n3\n"), ("rows.jsonl", b"{\"k\":1}\n"), ("pairs", &[0; 8]), ("text", b"abba\n")]);
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    let [points, rows, pairs, text] = ["points.csv", "rows.jsonl", "pairs", "text"].map(path);
+    let refused: [(&[&str], &str); 11] = [
+        (
+            &["kmeans", "-k", "1", "--skip-bad-records", "1", &points],
+            "--skip-bad-records has no meaning here: a matrix",
+        ),
+        (
+            &["pca", "--skip-bad-records", "1", &points],
+            "--skip-bad-records has no meaning here: a matrix is read as a whole",
+        ),
+        (
+            &["matrix-multiply", "--left", &points, "--record-bytes-max", "1MiB", &points],
+            "--record-bytes-max has no meaning",
+        ),
+        (
+            &["tile-search", "--skip-bad-records", "1"],
+            "--skip-bad-records has no meaning here: this subcommand reads no",
+        ),
+        (&["tile-search", "--bad-records", &points], "--bad-records has no meaning here: this subcommand reads no"),
+        (&["kmeans", "-k", "1", "--start", "first", "--seed", "2", &points], "--seed has no meaning here"),
+        (&["pca", "--print", "means", "-c", "2", &points], "--components has no meaning here"),
+        (&["group-by", "--by", "k", "--delimiter", ";", &rows], "--delimiter is for CSV, and the input is JSON lines"),
+        (&["group-by", "--quote", "none", &pairs], "--quote is for CSV, and the input is pairs of numbers"),
+        (&["linear-regression", "--header", "no", &pairs], "--header is for CSV, and the input is pairs of bytes"),
+        (&["palindromes", "--print", "total", "--top", "3", &text], "--top or --sort has no meaning here"),
+    ];
+    for (arguments, expected) in refused {
+        let complaint = complaint(gristmill(arguments).arg("-q"), 2);
+        assert!(complaint.contains(expected), "{complaint}");
+    }
+    let ordinary = ["palindromes", "--print", "total", "--readers", "1", "--retries", "3"];
+    let (total, note) = told(&ordinary, &[Path::new(&text)]);
+    assert_eq!(total, "total\t6\n");
+    assert_eq!(note, "gristmill: --retries is ignored: --readers counts with threads, and without a job\n");
+}
+
+/// `-k x` said "invalid digit found in string", which is what Rust says and not a user.
+#[test]
+fn what_is_no_number_is_said_in_words() {
+    let said = |arguments: &[&str]| complaint(&mut gristmill(arguments), 2);
+    assert!(said(&["kmeans", "-k", "x", "file"]).contains("invalid value 'x' for '--k <K>': it is not a whole number"));
+    assert!(said(&["kmeans", "-k", "0", "file"]).contains("invalid value '0' for '--k <K>': the least is 1"));
+    assert!(said(&["pca", "-c", "99999999999999999999", "file"]).contains("': it is too large"));
+    let dir = files(&[("jobs.toml", b"[[job]]\ncommand = \"echo\n"), ("quoted.csv", b"a,\"1\n2\"\nb,3\n")]);
+    let refused = complaint(gristmill(["batch", "--no-history"]).arg(dir.path().join("jobs.toml")), 1);
+    assert!(
+        refused.contains("jobs.toml: line 2, column 16: this is not TOML: ") && !refused.contains("\\n"),
+        "{refused}"
+    );
+    let sums = ["group-by", "--header", "no", "--by", "1", "--sum", "2"];
+    let refused = complaint(gristmill(sums).arg(dir.path().join("quoted.csv")), 1);
+    let expected = "line 1: column 2: \"1\"... (it has more than one line) is not a finite number\n";
+    assert!(refused.ends_with(expected), "{refused}");
 }

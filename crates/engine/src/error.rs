@@ -108,11 +108,11 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// A file needs more memory than this job may take. That is no fault of the file, so it is not set aside
-    /// ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
+    /// A file needs more memory than this job may take, or the job more than the system gives it. That is no fault of the file, so it
+    /// is not set aside ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
     #[error("{what}")]
     TooLarge {
-        /// The file, what it needs, and the limit.
+        /// The file or the job, what it needs, and the limit.
         what: String,
     },
     /// More files are bad than may be set aside.

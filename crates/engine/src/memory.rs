@@ -19,7 +19,11 @@ use rustix::io::Errno;
 /// assert!(error.starts_with("takes 3.0 GiB of memory, and at most 1.0 MiB may be taken for it"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory(u64);
+pub struct Memory {
+    bytes: u64,
+    /// How many times this is in the memory of the job, if the user has set that.
+    parts_of_job: Option<u64>,
+}
 
 /// The memory that something would take, and its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,35 +32,50 @@ pub struct TooLarge {
     pub need_bytes: u64,
     /// Bytes allowed.
     pub limit_bytes: u64,
+    /// The memory of the job that would be enough, if it is known.
+    pub enough_bytes: Option<u64>,
 }
 
 impl fmt::Display for TooLarge {
     /// Writes a clause that follows the name of the thing.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (need, limit) = (shown(self.need_bytes), shown(self.limit_bytes));
-        write!(to, "takes {need} of memory, and at most {limit} may be taken for it: {RAISE}")
+        write!(to, "takes {need} of memory, and at most {limit} may be taken for it: ")?;
+        match self.enough_bytes.map(|bytes| bytes.max(SMALL_JOB_BYTES).div_ceil(1 << 20)) {
+            Some(mib) => write!(to, "raise Job::memory to {mib} MiB or more"),
+            None => to.write_str(RAISE),
+        }
     }
 }
 
 impl std::error::Error for TooLarge {}
 
-/// The advice at the end of the message.
+/// The memory of a job of one worker over a small input.
+const SMALL_JOB_BYTES: u64 = 6 << 20;
+
+/// The advice at the end of the message, if it is not known how much is enough.
 const RAISE: &str = "raise Job::memory, or take fewer workers";
 
 impl Memory {
     /// Returns a limit of `bytes` bytes.
     pub const fn of(bytes: u64) -> Memory {
-        Memory(bytes)
+        Memory { bytes, parts_of_job: None }
+    }
+
+    /// Returns the memory that the user has set for a job.
+    pub(crate) const fn of_job(bytes: u64) -> Memory {
+        Memory { bytes, parts_of_job: Some(1) }
     }
 
     /// Returns the limit in bytes.
     pub fn bytes(self) -> u64 {
-        self.0
+        self.bytes
     }
 
     /// Returns one of `parts` equal parts.
     pub fn share(self, parts: u64) -> Memory {
-        Memory(self.0 / parts)
+        let parts_of_job = self.parts_of_job.map(|before| before.saturating_mul(parts));
+        Memory { bytes: self.bytes / parts, parts_of_job }
     }
 
     /// Returns an error unless `need_bytes` bytes are within the limit. For a product that overflows, pass `u64::MAX`.
@@ -64,8 +83,9 @@ impl Memory {
     /// # Errors
     /// `need_bytes` exceeds the limit.
     pub fn allow(self, need_bytes: u64) -> Result<(), TooLarge> {
-        let limit_bytes = self.0;
-        if need_bytes <= limit_bytes { Ok(()) } else { Err(TooLarge { need_bytes, limit_bytes }) }
+        let limit_bytes = self.bytes;
+        let enough_bytes = self.parts_of_job.and_then(|parts| parts.checked_mul(need_bytes));
+        if need_bytes <= limit_bytes { Ok(()) } else { Err(TooLarge { need_bytes, limit_bytes, enough_bytes }) }
     }
 
     /// Reads all of `from`.
@@ -74,9 +94,9 @@ impl Memory {
     /// There is more than the limit ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or an error of `from`.
     pub fn read(self, from: impl Read) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        from.take(self.0.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > self.0 {
-            let limit = shown(self.0);
+        from.take(self.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > self.bytes {
+            let limit = shown(self.bytes);
             let what = format!("it is read into memory whole, and has more than the {limit} that it may take: {RAISE}");
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
         }

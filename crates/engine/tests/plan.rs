@@ -142,7 +142,7 @@ fn told() {
     let (map, sent) = tell(|job| job.workers(1).combine(Combining::Map), "combining");
     assert_eq!((&map[..], sent), ("in map, and at the end", 1000));
     assert_eq!(tell(|job| job.workers(1).combine(Combining::Off), "combining").0, "at the end");
-    assert_eq!(tell(|job| job.workers(1).combine_after(3), "heavy keys").0, "no key gathers 3 values");
+    assert_eq!(tell(|job| job.workers(1).combine_after(3), "combine-after").0, "ignored");
     for (asked, partitions) in [(1, "2"), (2, "2"), (3, "4"), (4096, "4096")] {
         let (plan, _) = run(&NUMBERS, &bytes, |job| job.workers(2).partitions(asked));
         assert_eq!(chosen(&plan, "partitions"), partitions);

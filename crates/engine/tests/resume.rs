@@ -495,7 +495,7 @@ fn refused() {
     let with = |job: Job<'_, Count>| job.checkpoint(dir.path().join("c"), "", Duration::ZERO).run().map(|_| ());
     let from_memory = Job::new(&program, Input::bytes("bytes", b"a\n").expect("made"));
     let why = with(from_memory).expect_err("refused").to_string();
-    assert!(why.starts_with("what came through a pipe cannot be read again"), "{why}");
+    assert!(why.starts_with("what came through a pipe, or was made in memory, cannot be read again"), "{why}");
     let job = Job::new(&program, Input::paths([&input])).checkpoint(dir.path().join("c"), "", Duration::ZERO);
     let why = job.iterate(&[], |_| Next::Stop).map(|_| ()).expect_err("refused").to_string();
     assert!(why.starts_with("a job in steps cannot be continued"), "{why}");

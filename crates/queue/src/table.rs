@@ -35,7 +35,8 @@ const FIELDS: [&str; 10] =
 /// # Ok::<(), String>(())
 /// ```
 pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
-    let document = Document::parse(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let document = Document::parse(text)
+        .map_err(|error| wrong_toml(text, error.span().map_or(0, |span| span.start), error.message()))?;
     if let Some((name, _)) = document.iter().find(|(name, _)| *name != "job") {
         return Err(format!("{name} is unknown here: jobs are tables [[job]]"));
     }
@@ -62,6 +63,14 @@ pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<
     }
     no_circle(&jobs)?;
     Ok(jobs)
+}
+
+/// Says in one line what is wrong at a byte of a text in TOML.
+fn wrong_toml(text: &str, at: usize, why: &str) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |start| start.chars().count()) + 1;
+    format!("line {line}, column {column}: this is not TOML: {}", why.trim_end().replace('\n', "; "))
 }
 
 fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
@@ -151,6 +160,22 @@ fn no_circle(jobs: &[Job]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The message had a drawing of several lines, whose line ends the command printed as a literal \n.
+    #[test]
+    fn a_text_that_is_not_toml_is_one_line_that_says_where() {
+        for (text, place) in [
+            ("[[job]]\ncommand = \"echo\n", "line 2, column 16"),
+            ("[[job]]\ncommand = 'echo'\nretries = 1.5x\n", "line 3, column 14"),
+            ("[[job]]\ncommand = 'é'\nretries = 99999999999999999999999\n", "line 3, column 11"),
+            ("[[job]]\ncommand = 'é' x\n", "line 2, column 15"),
+            ("[[job]\n", "line 1, column 7"),
+        ] {
+            let why = read(text).expect_err(text);
+            assert!(why.starts_with(&format!("{place}: this is not TOML: ")), "{why}");
+            assert!(!why.contains(['\n', '|', '^']), "{why}");
+        }
+    }
 
     fn read(text: &str) -> Result<Vec<Job>, String> {
         table(text, |size| size.parse().map_err(|_| "no number".to_owned()))

@@ -85,7 +85,13 @@ impl Application for GroupBy {
         let mut input = runs.input()?;
         let quiet = self.common.job.quiet;
         let column = |text: &str| text.parse::<Column>().map_err(Failure::Usage);
-        let summary = match (self.rows(&mut input)?, &self.by, &self.sum) {
+        let rows = self.rows(&mut input)?;
+        match rows {
+            Rows::Csv => {}
+            Rows::Jsonl => self.tables.refuse_for("JSON lines")?,
+            Rows::Pairs => self.tables.refuse_for("pairs of numbers")?,
+        }
+        let summary = match (rows, &self.by, &self.sum) {
             (Rows::Pairs, None, _) => self.write_pairs(input, &runs, output)?,
             (Rows::Pairs, Some(_), _) => {
                 return Err(Failure::Usage("pairs of numbers have no columns: leave out --by".into()));

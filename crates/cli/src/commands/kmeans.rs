@@ -3,16 +3,15 @@
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
-use gristmill_apps::Matrix;
+use gristmill_apps::{Clusters, Matrix};
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::{Dataset, Size};
 use crate::options::tables::{Tables, tell_notes};
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
-use crate::run::job_runner::JobRunner;
+use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::tell;
 use crate::terminal::progress::Unit;
 
 /// Find k centres among points, each the mean of the points nearest to it
@@ -31,9 +30,9 @@ pub struct KMeans {
     #[arg(long, value_enum, default_value_t, help_heading = CENTRES)]
     start: Start,
 
-    /// Seed of k-means++: the same seed, the same start
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = CENTRES)]
-    seed: u64,
+    /// Seed of k-means++: the same seed, the same start [default: 0]
+    #[arg(long, value_name = "N", help_heading = CENTRES)]
+    seed: Option<u64>,
 
     /// Stop after this many steps, even if the centres still move
     #[arg(long, value_name = "N", default_value = "1000", help_heading = CENTRES)]
@@ -48,7 +47,7 @@ pub struct KMeans {
 
 const CENTRES: &str = "Centres";
 
-#[derive(Clone, Copy, Default, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Start {
     /// Points chosen at random, far from each other (k-means++)
     #[default]
@@ -77,14 +76,15 @@ impl Application for KMeans {
 
     fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = JobRunner::new(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
+        refuse("--seed", self.seed.is_some() && self.start == Start::First, "the first k points are no random choice")?;
+        let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
         let (points, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let integers = ["centre", "points"].map(|name| ColumnType::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
         let mut output = self.common.destination.open(columns)?;
         let start = match self.start {
-            Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed },
+            Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed.unwrap_or(0) },
             Start::First => gristmill_apps::Start::First,
         };
         let question = gristmill_apps::KMeans {
@@ -99,12 +99,40 @@ impl Application for KMeans {
             output.row(&fields)
         });
         output.finish(written)?;
-        if !clusters.settled && !self.common.job.quiet {
-            tell(format_args!(
-                "the centres still moved after {} steps; more may help: --iterations",
-                clusters.iterations
-            ));
-        }
+        tell_notes(&notes_on(&clusters), self.common.job.quiet);
         runs.finish(&summary, "partial sums", "sums")
     }
 }
+
+/// Returns what a user should know before trusting the centres.
+fn notes_on(clusters: &Clusters) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !clusters.settled {
+        let steps = match clusters.iterations {
+            1 => "the only step".to_owned(),
+            steps => format!("the last of {steps} steps"),
+        };
+        notes.push(format!(
+            "the centres still moved in {steps}, by up to {:e} along one dimension; more steps may help: --iterations",
+            clusters.moved
+        ));
+    }
+    let empty =
+        (1..).zip(&clusters.sizes).filter(|(_, size)| **size == 0).map(|(number, _): (u64, _)| number.to_string());
+    let empty: Vec<String> = empty.collect();
+    let and_more = match empty.len().saturating_sub(EMPTY_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = empty[..empty.len().min(EMPTY_NAMED)].join(", ");
+    let which = match empty.len() {
+        0 => return notes,
+        1 => format!("centre {named} has no points and stayed where it was"),
+        _ => format!("centres {named}{and_more} have no points and stayed where they were"),
+    };
+    notes.push(format!("{which}: take fewer centres (-k), or another start (--seed, --start)"));
+    notes
+}
+
+/// The number of centres without points that a note names.
+const EMPTY_NAMED: usize = 10;

@@ -91,8 +91,14 @@ impl Application for LinearRegression {
             (PairFormat::Pairs, Some(_), _) => {
                 return Err(Failure::Usage("pairs of bytes have no columns: leave out --x and --y".into()));
             }
-            (PairFormat::Pairs, ..) => BytePairs::fit(input, |job| runs.run(job))?,
+            (PairFormat::Pairs, ..) => {
+                self.tables.refuse_for("pairs of bytes")?;
+                BytePairs::fit(input, |job| runs.run(job))?
+            }
         };
+        if line.r.is_none() {
+            tell_notes(&["r is not defined: every y is the same".to_owned()], quiet);
+        }
         let r = line.r.unwrap_or(f64::NAN);
         let rows = [("n", line.n as f64), ("slope", line.slope), ("intercept", line.intercept), ("r", r)];
         let written = rows

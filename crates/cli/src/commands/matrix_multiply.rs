@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gristmill_apps::{Matrix, Product};
+use gristmill_apps::{Matrix, Overflow, Product};
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
@@ -14,7 +14,7 @@ use crate::options::tables::{Tables, tell_notes};
 use crate::output::aside::Aside;
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
-use crate::run::job_runner::JobRunner;
+use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
@@ -89,7 +89,7 @@ impl Application for MatrixMultiply {
             1 => Unit::Share,
             times => Unit::Steps(Some(times as usize)),
         };
-        let runs = JobRunner::new(&self.common)?.counted_in(unit);
+        let runs = JobRunner::of_matrices(&self.common)?.counted_in(unit);
         let (a, notes) = Matrix::read(&mut runs.reads(&self.left)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
@@ -116,6 +116,9 @@ impl Application for MatrixMultiply {
                     ("sum", values.iter().sum::<f64>()),
                     ("corner", values.last().copied().unwrap_or(0.0)),
                 ];
+                if let Some((name, _)) = numbers.iter().find(|(_, number)| !number.is_finite()) {
+                    return Err(too_large(format_args!("the {name} of the product"), Overflow::Result));
+                }
                 let rows = numbers.iter().map(|(name, number)| [Field::Bytes(name.as_bytes()), Field::Number(*number)]);
                 let written = { rows }.try_for_each(|row| output.row(&row));
                 output.finish(written)?;

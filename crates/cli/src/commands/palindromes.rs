@@ -11,11 +11,12 @@ use gristmill_apps::Rounds;
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
+use crate::options::tables::tell_notes;
 use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Ranking;
 use crate::report::stats::Threads;
 use crate::run::common_options::CommonOptions;
-use crate::run::job_runner::{JobRunner, too_large};
+use crate::run::job_runner::{JobRunner, refuse, too_large};
 use crate::terminal::failure::Failure;
 
 /// Count the palindromic substrings of every line, by file
@@ -93,6 +94,9 @@ impl From<Algorithm> for gristmill_apps::Algorithm {
     }
 }
 
+/// The job options that --readers follows: the others are for a job, and it has none.
+const OF_THREADS: [&str; 4] = ["workers", "memory", "spill-dir", "keep-free"];
+
 /// The limit on a file that is kept in memory.
 pub const CONSTANT_BYTES_MAX: u64 = 64 << 20;
 /// The tasks of a job that reads nothing.
@@ -121,6 +125,11 @@ impl Palindromes {
         if self.print != Print::Total {
             return Err(Failure::Usage("--readers counts all files together: add --print total".to_owned()));
         }
+        let ignored = self.common.job.engine().names().filter(|name| !OF_THREADS.contains(name));
+        let ignored: Vec<String> = ignored
+            .map(|name| format!("--{name} is ignored: --readers counts with threads, and without a job"))
+            .collect();
+        tell_notes(&ignored, self.common.job.quiet);
         let runs = JobRunner::new(&self.common)?;
         let mut input = runs.input()?;
         let sources = input.sources()?;
@@ -167,6 +176,8 @@ impl Application for Palindromes {
     }];
 
     fn run(&self) -> Result<(), Failure> {
+        let is_one_row = self.print == Print::Total;
+        refuse("--top or --sort", is_one_row && self.ranking.is_given(), "--print total prints one row")?;
         if let Some(readers) = self.readers {
             return self.in_rounds(readers);
         }

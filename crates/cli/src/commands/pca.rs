@@ -8,7 +8,7 @@ use crate::commands::generate::Dataset;
 use crate::options::tables::{Tables, tell_notes};
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
-use crate::run::job_runner::JobRunner;
+use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
@@ -22,9 +22,9 @@ pub struct Pca {
     #[arg(long, value_enum, default_value_t)]
     print: Print,
 
-    /// Number of components, or all of them if there are fewer
-    #[arg(long, short, value_name = "N", default_value_t = 3)]
-    components: usize,
+    /// Number of components, or all of them if there are fewer [default: 3]
+    #[arg(long, short, value_name = "N")]
+    components: Option<usize>,
 
     #[command(flatten)]
     tables: Tables,
@@ -62,7 +62,9 @@ impl Application for Pca {
 
     fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
-        let runs = JobRunner::new(&self.common)?.counted_in(Unit::Share);
+        let is_useless = self.components.is_some() && self.print != Print::Components;
+        refuse("--components", is_useless, "components are printed with --print components")?;
+        let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Share);
         let (data, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let mut columns = match self.print {
@@ -80,7 +82,8 @@ impl Application for Pca {
             columns.extend(matrix_columns(data.columns));
         }
         let mut output = self.common.destination.open(columns)?;
-        let components = if self.print == Print::Components { self.components.min(data.columns) } else { 0 };
+        let components =
+            if self.print == Print::Components { self.components.unwrap_or(3).min(data.columns) } else { 0 };
         let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
         let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
         let written = match self.print {

@@ -97,7 +97,11 @@ impl Run {
             self.set(Measure::JobMs, wall_ns / 1e6);
         }
         let workers = statistics["workers"].as_array().map_or(&[][..], Vec::as_slice);
-        let of_workers = |name: &str| workers.iter().filter_map(|worker| worker["counts"][name].as_f64()).sum::<f64>();
+        // The standard library's sum of nothing is -0.
+        let of_workers = |name: &str| {
+            let counts = workers.iter().filter_map(|worker| worker["counts"][name].as_f64());
+            counts.fold(0.0, |sum, count| sum + count)
+        };
         for (measure, name) in &MEASURES[Measure::Allocations as usize..] {
             match measure {
                 Measure::StartMs | Measure::JobMs => {}

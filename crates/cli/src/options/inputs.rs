@@ -83,6 +83,11 @@ const COPIES: usize = 6;
 const PARTS_DEFAULT: usize = 16;
 
 impl Inputs {
+    /// Returns whether the user has set the length of the longest record.
+    pub fn limits_records(&self) -> bool {
+        self.record_bytes_max.is_some()
+    }
+
     /// Returns the limit on a record, and the number of workers that may have such a record at once. If the user asks
     /// for `workers`, all of them must be able to.
     pub fn record_bytes_max(

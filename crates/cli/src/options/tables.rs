@@ -70,6 +70,21 @@ impl Tables {
         };
         Ok(Dialect { header, delimiter: self.delimiter, quote: self.quote.0 })
     }
+
+    /// Refuses the options for an input that `is` no CSV.
+    pub fn refuse_for(&self, is: &str) -> Result<(), Failure> {
+        let given = [
+            ("--header", !matches!(self.header, Header::Auto)),
+            ("--delimiter", self.delimiter.is_some()),
+            ("--quote", self.quote.0 != Some(b'"')),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => {
+                Err(Failure::Usage(format!("{option} is for CSV, and the input is {is}: leave it out")))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Prints guesses to standard error.

@@ -67,6 +67,11 @@ impl Ranking {
         }
     }
 
+    /// Returns true if the user has chosen rows or their order.
+    pub fn is_given(&self) -> bool {
+        self.top.is_some() || self.sort.is_some()
+    }
+
     /// Returns the maximum number of rows.
     pub fn rows_max(&self) -> usize {
         self.top.map_or(usize::MAX, NonZeroUsize::get)

@@ -25,7 +25,7 @@ use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
 use crate::run::learned::{self, in_home};
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{line, printable};
+use crate::terminal::messages::{line, printable, tell};
 use crate::terminal::progress::{Besides, Terminal, Unit};
 
 /// A runner of one subcommand's jobs, which also reports on the last one.
@@ -52,7 +52,7 @@ pub struct JobRunner<'o> {
     checkpoint: cell::OnceCell<CheckpointFolder>,
     /// The number of jobs so far.
     jobs: cell::Cell<u32>,
-    /// True once a plan has been printed: later jobs have a similar one.
+    /// True once a plan has been explained: later jobs have a similar one.
     explained: cell::Cell<bool>,
     besides: cell::Cell<Besides>,
 }
@@ -90,8 +90,19 @@ impl<'o> JobRunner<'o> {
         Ok(JobRunner { bad_records, ..runs })
     }
 
+    /// Makes a runner for a subcommand that reads matrices, which are whole before the job begins.
+    pub fn of_matrices(options: &'o CommonOptions) -> Result<JobRunner<'o>, Failure> {
+        let why = "a matrix is read as a whole, and not by records";
+        refuse("--skip-bad-records", options.job.engine().skip_bad_records() > 0, why)?;
+        refuse("--record-bytes-max", options.inputs.limits_records(), why)?;
+        JobRunner::new(options)
+    }
+
     /// Makes a runner for a subcommand that reads nothing.
     pub fn without_input(options: &'o JobOptions, destination: &Destination) -> Result<JobRunner<'o>, Failure> {
+        let why = "this subcommand reads no records";
+        refuse("--skip-bad-records", options.engine().skip_bad_records() > 0, why)?;
+        refuse("--bad-records", options.bad_records.is_some(), why)?;
         JobRunner::begin(options, Outputs::begin(destination.path()), None)
     }
 
@@ -378,8 +389,9 @@ impl<'o> JobRunner<'o> {
             job = job.record_bytes_max(self.record_bytes_max);
             job = self.workers_max.into_iter().fold(job, Job::workers);
         }
-        if self.options.explain && !self.explained.replace(true) {
-            job = job.on_plan(explain);
+        if !self.explained.replace(true) {
+            let (explains, quiet) = (self.options.explain, self.options.quiet);
+            job = job.on_plan(move |choices| tell_plan(choices, explains, quiet));
         }
         if let Some(dir) = &self.options.checkpoint {
             self.jobs.set(self.jobs.get() + 1);
@@ -392,11 +404,20 @@ impl<'o> JobRunner<'o> {
     }
 }
 
-/// Prints a plan: a line for each choice, with its reason.
-fn explain(choices: &[Choice]) {
-    for Choice { what, chosen, why } in choices {
-        line(format_args!("plan: {what}: {chosen} ({why})"));
+/// Prints the options that a plan does not follow or, if it `explains`, a line for each choice, with its reason.
+fn tell_plan(choices: &[Choice], explains: bool, quiet: bool) {
+    for Choice { what, chosen, why, is_ignored } in choices {
+        match is_ignored {
+            _ if explains => line(format_args!("plan: {what}: {chosen} ({why})")),
+            true if !quiet => tell(format_args!("--{what} is ignored: {why}")),
+            _ => {}
+        }
     }
+}
+
+/// Refuses an option that this subcommand cannot follow, if it is given.
+pub fn refuse(option: &str, is_given: bool, why: &str) -> Result<(), Failure> {
+    if is_given { Err(Failure::Usage(format!("{option} has no meaning here: {why}"))) } else { Ok(()) }
 }
 
 /// Returns the error for a number that no field can hold; `of` names it.

@@ -33,14 +33,16 @@ impl Phases {
     /// The file cannot be read, or holds no statistics.
     pub fn read(path: &Path) -> io::Result<Phases> {
         let stats: Value = serde_json::from_slice(&fs::read(path)?)?;
-        let workers =
-            stats["workers"].as_array().ok_or_else(|| io::Error::other("there are no statistics of workers"))?;
-        let of_phase = |phase: &&str| -> f64 {
-            workers.iter().filter_map(|worker| worker["phases"][phase]["ns"].as_f64()).sum::<f64>() / 1e9
-        };
+        Phases::of(&stats).ok_or_else(|| io::Error::other("there are no statistics of workers"))
+    }
+
+    fn of(stats: &Value) -> Option<Phases> {
+        let workers = stats["workers"].as_array()?;
+        let of_phase = |phase| workers.iter().filter_map(move |worker| worker["phases"][phase]["ns"].as_f64());
         let of_job = |name: &str| stats["job"][name].as_u64().unwrap_or(0);
-        Ok(Phases {
-            seconds: KINDS.map(|(_, phases)| phases.iter().map(of_phase).sum()),
+        Some(Phases {
+            // The standard library's sum of nothing is -0.
+            seconds: KINDS.map(|(_, phases)| phases.iter().flat_map(of_phase).fold(0.0, |sum, ns| sum + ns) / 1e9),
             files: of_job("files"),
             input_bytes: of_job("input_bytes"),
         })
@@ -68,5 +70,15 @@ mod tests {
         ours.sort_unstable();
         all.sort_unstable();
         assert_eq!(ours, all);
+    }
+
+    /// The table of phases said that -0.000 seconds were spent in phases that no worker had.
+    #[test]
+    fn a_phase_that_no_worker_had_took_no_time() {
+        let stats = serde_json::json!({ "workers": [{ "phases": { "map": { "ns": 2e9 } } }, {}] });
+        let phases = Phases::of(&stats).expect("there are workers");
+        assert_eq!(phases.mapping(), 2.0);
+        let shown = phases.seconds.map(|seconds| format!("{seconds:.3}"));
+        assert!(shown.iter().filter(|shown| *shown == "0.000").count() == KINDS.len() - 1, "{shown:?}");
     }
 }

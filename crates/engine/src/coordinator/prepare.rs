@@ -2,6 +2,7 @@
 //! much shared memory it needs.
 
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::error::{Asked, Error, Result};
 use crate::input::paths::Opened;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::tasks::{Splits, Tasks};
-use crate::memory::Memory;
+use crate::memory::{Memory, shown};
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
@@ -105,6 +106,9 @@ impl Prepared {
         // 3. Make the plan. Sampling the input must not write to a shared output.
         let cpus = machine::cpus_allowed().asked("asking for the processors of this process")?.len();
         let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
+        // Arenas and shelf take up to twice as many addresses as the job memory, and each worker has some more for itself.
+        let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
+        let available_bytes = available_bytes.min(addresses_bytes);
         let nodes = match &settings.nodes[..] {
             [] => machine::numa_nodes().asked("asking for the nodes of the machine")?,
             nodes => nodes.to_vec(),
@@ -203,7 +207,7 @@ impl Prepared {
 
     /// Maps the region of the job.
     pub fn pages(&self) -> Result<Pages> {
-        const WHAT: &str = "mapping the shared region";
+        const WHAT: &str = "opening the file of the shared region";
         let file = match &self.shelf_file {
             Some(file) => {
                 let folder = self.plan.spill_dirs[self.plan.shelf_folder].clone();
@@ -220,12 +224,35 @@ impl Prepared {
             file_extents: self.shelf.file_extents,
             extent_bytes: self.shelf.extent_bytes,
         };
-        Pages::with_file(shape, file).asked(WHAT)
+        let bytes = shape.slots * shape.pages_per_arena * shape.page_bytes + shape.extents * shape.extent_bytes;
+        Pages::with_file(shape, file)
+            .map_err(|source| not_mapped(bytes as u64, source, machine::address_space_limit_bytes()))
     }
 
     /// Returns the bytes that the pairs of two steps in a row may take, in memory and on disk.
     pub fn kept_bytes_max(&self) -> u64 {
         self.plan.budget.keep_bytes as u64 + (self.shelf.file_extents * self.shelf.extent_bytes) as u64
+    }
+}
+
+/// Says why a region of about `bytes` bytes cannot be mapped, and which option makes it smaller. `limit_bytes` is the limit on addresses.
+fn not_mapped(bytes: u64, source: io::Error, limit_bytes: Option<u64>) -> Error {
+    if source.kind() != io::ErrorKind::OutOfMemory {
+        return Error::System { what: "mapping the shared region", source };
+    }
+    let region = format!("the memory that the workers share takes {} of addresses", shown(bytes));
+    let lower = "lower Job::memory, or take fewer workers";
+    let Some(limit_bytes) = limit_bytes else {
+        return Error::TooLarge { what: format!("{region}, and the system refused them ({source}): {lower}") };
+    };
+    // Arenas and shelf grow with the memory, and are little more than twice as large. The program itself takes some addresses, too.
+    let lower = match limit_bytes / (8 << 20) {
+        0..16 => lower.to_owned(),
+        mib => format!("lower Job::memory, for example to {mib} MiB, or take fewer workers"),
+    };
+    let limit = shown(limit_bytes);
+    Error::TooLarge {
+        what: format!("{region}, and ulimit -v allows this process {limit} in all: raise that limit, {lower}"),
     }
 }
 
@@ -265,7 +292,8 @@ fn open_checkpoint<J: Program>(
     let Mode::Stages(checkpoint) = mode else { return Ok(None) };
     if opened.is_spooled() {
         return Err(Error::Setting(
-            "what came through a pipe cannot be read again: write it to a file, or leave out Job::checkpoint".into(),
+            "what came through a pipe, or was made in memory, cannot be read again by a later run: write it to a file, or leave out Job::checkpoint"
+                .into(),
         ));
     }
     let job = log::identity(&checkpoint.program, std::any::type_name::<J>(), settings, &opened.sources)?;

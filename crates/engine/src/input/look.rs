@@ -95,7 +95,7 @@ impl Look {
     pub fn memory(&self) -> Memory {
         // A kernel that does not report its available memory sets no limit.
         let available = || gristmill_os::machine::memory_available_bytes().unwrap_or(u64::MAX);
-        Memory::of(self.memory_bytes.map_or_else(available, |bytes| bytes as u64))
+        self.memory_bytes.map_or_else(|| Memory::of(available()), |bytes| Memory::of_job(bytes as u64))
     }
 
     /// Reports the paths that were left out, by reason.

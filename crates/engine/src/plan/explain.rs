@@ -1,8 +1,9 @@
 //! The plan in words: every choice and its reason.
 
+use crate::plan::ignored::ignored;
 use crate::plan::job_plan::{CombiningPlan, Known, PAGE_BYTES_UNKNOWN, Plan, wait_ns, work_ns};
 use crate::plan::sample::WORTH_BYTES;
-use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy};
+use crate::plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement};
 
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct Choice {
     pub chosen: String,
     /// Its reason.
     pub why: String,
+    /// True if `what` is the name of an option that was asked for and that this job does not follow.
+    pub is_ignored: bool,
 }
 
 const ASKED: &str = "as asked for";
@@ -23,7 +26,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     let sample = sample.as_ref();
     let is_asked = plan.asked;
     let mut choices = Vec::new();
-    let mut choose = |what, chosen: String, why: String| choices.push(Choice { what, chosen, why });
+    let mut choose = |what, chosen: String, why: String| choices.push(Choice { what, chosen, why, is_ignored: false });
     let size = |bytes: u64| match bytes {
         0..1024 => format!("{bytes} B"),
         1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0).replace(".0 ", " "),
@@ -99,8 +102,8 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     choose("workers", workers, why);
     if plan.map_at_once < plan.map_workers {
         let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
-        let why = asked(is_asked.map_at_once, why);
-        let is_learned = learned.is_some_and(|of| of.best.map_at_once.is_some()) && !is_asked.map_at_once;
+        let why = asked(is_asked.map_at_once.is_some(), why);
+        let is_learned = learned.is_some_and(|of| of.best.map_at_once.is_some()) && is_asked.map_at_once.is_none();
         choose("mapping at once", plan.map_at_once.to_string(), chosen_by_history(is_learned).unwrap_or(why));
     }
     if trials > 0 && learned.is_none() {
@@ -117,7 +120,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
                 "keys repeat, so each of them crosses once from each node instead of with each page",
             ),
         };
-        choose("placement", chosen, asked(is_asked.placement, why));
+        choose("placement", chosen, asked(is_asked.placement != Placement::Auto, why));
     }
     let isolation = match plan.isolation {
         Isolation::Process => "processes",
@@ -128,7 +131,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
     // 3. Map.
     let tasks = input_bytes.div_ceil(plan.split_bytes);
     let why = match sample {
-        _ if is_asked.split_bytes => ASKED.to_owned(),
+        _ if is_asked.split_bytes == Some(plan.split_bytes) => ASKED.to_owned(),
         Some(sample) => format!(
             "about {:.1} ms each, and enough of them that the last ones wait little for each other",
             sample.map_ns(plan.split_bytes.min(input_bytes)) / 1e6
@@ -151,7 +154,7 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         Buffer::Array => ("array", "nothing is combined in map".to_owned()),
     };
     choose("buffer", buffer.to_owned(), asked(is_asked.buffer, &why));
-    let CombiningPlan { in_map, in_reduce, after, in_order, .. } = plan.combining;
+    let CombiningPlan { in_map, in_reduce, after, .. } = plan.combining;
     let (combine, why) = match (in_map, in_reduce) {
         _ if !program.combines => ("nowhere", "the job has no combiner"),
         (true, true) => ("in map and in reduce", "less is sent, and memory grows with the keys, not with the pairs"),
@@ -161,14 +164,9 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         (false, true) => ("in reduce", "the array buffer combines nothing"),
         (false, false) => ("at the end", "in ascending order, so that rounded sums have the same bits"),
     };
-    choose("combining", combine.to_owned(), asked(is_asked.combining && program.combines, why));
-    if let Some(values) = is_asked.combine_after {
-        let (chosen, why) = match after {
-            Some(values) => (format!("combined in reduce once a key has more than {values} values"), ASKED),
-            None if in_order => ("combined at the end".to_owned(), "rounded values are combined in ascending order"),
-            None => (format!("no key gathers {values} values"), "values are combined as they arrive"),
-        };
-        choose("heavy keys", chosen, why.to_owned());
+    choose("combining", combine.to_owned(), asked(is_asked.combining != Combining::default() && program.combines, why));
+    if let Some(values) = after {
+        choose("heavy keys", format!("combined in reduce once a key has more than {values} values"), ASKED.to_owned());
     }
     // 4. Exchange and reduce.
     let why = match plan.page_bytes {
@@ -203,6 +201,13 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         Buffer::Dense => "several for each reducer, and no more than the keys can fill",
         _ => "what is reduced of one stays in the cache for millions of keys, and each reducer has several",
     };
-    choose("partitions", partitions, asked(is_asked.partitions && ranges.is_none(), why));
+    choose("partitions", partitions, asked(is_asked.partitions.is_some() && ranges.is_none(), why));
+    let not_followed = ignored(plan).into_iter();
+    choices.extend(not_followed.map(|(what, why)| Choice {
+        what,
+        chosen: "ignored".to_owned(),
+        why,
+        is_ignored: true,
+    }));
     choices
 }

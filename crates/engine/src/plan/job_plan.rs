@@ -225,15 +225,15 @@ pub(crate) struct Known {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub workers: bool,
-    pub map_at_once: bool,
-    pub placement: bool,
-    pub split_bytes: bool,
+    pub map_at_once: Option<usize>,
+    pub placement: Placement,
+    pub split_bytes: Option<u64>,
     pub chunk_bytes: bool,
     pub buffer: bool,
-    pub combining: bool,
+    pub combining: Combining,
     pub combine_after: Option<u32>,
     pub page_bytes: bool,
-    pub partitions: bool,
+    pub partitions: Option<usize>,
 }
 
 /// The shelf of an iterated job.
@@ -368,6 +368,13 @@ impl Plan {
                 let name = if chosen == Buffer::Hash { "hash" } else { "dense" };
                 let why = if combines { "combining in map is off" } else { "the job has no combiner" };
                 return Err(Error::Setting(format!("the {name} buffer combines values, but {why}; use Buffer::Array")));
+            }
+            // A job without a combiner has nothing to combine anywhere.
+            Buffer::Array if combine_in_map && settings.combine == Combining::Map => {
+                return Err(Error::Setting(
+                    "the array buffer combines nothing, and values were to be combined in map only: use Buffer::Hash, or combine them in reduce (Job::combine)"
+                        .into(),
+                ));
             }
             Buffer::Dense if keys.is_none() => {
                 return Err(Error::Setting(
@@ -535,15 +542,15 @@ impl Plan {
             },
             asked: Asked {
                 workers: settings.workers.is_some() || !fused,
-                map_at_once: settings.map_at_once.is_some(),
-                placement: settings.placement != Placement::Auto,
-                split_bytes: settings.split_bytes.is_some(),
+                map_at_once: settings.map_at_once,
+                placement: settings.placement,
+                split_bytes: settings.split_bytes,
                 chunk_bytes: settings.chunk_bytes.is_some(),
                 buffer: settings.buffer != Buffer::Auto,
-                combining: settings.combine != Combining::default(),
+                combining: settings.combine,
                 combine_after: settings.combine_after,
                 page_bytes: settings.page_bytes.is_some(),
-                partitions: settings.partitions.is_some(),
+                partitions: settings.partitions,
             },
         })
     }
@@ -570,24 +577,26 @@ impl Plan {
     }
 }
 
+/// A program with a combiner, for tests.
+#[cfg(test)]
+pub(crate) const PROGRAM: Program = Program {
+    combines: true,
+    rounds: false,
+    keys: None,
+    keys_max: 0,
+    iterates: false,
+    passes: false,
+    joins: false,
+    decoder_bytes_max: 0,
+    unpacks: false,
+    hash_bytes: 0,
+    place_bytes: 0,
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::settings::Trial;
-
-    const PROGRAM: Program = Program {
-        combines: true,
-        rounds: false,
-        keys: None,
-        keys_max: 0,
-        iterates: false,
-        passes: false,
-        joins: false,
-        decoder_bytes_max: 0,
-        unpacks: false,
-        hash_bytes: 0,
-        place_bytes: 0,
-    };
 
     /// Returns the plan of a job that leaves everything open, on eight processors.
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {

@@ -12,4 +12,5 @@ pub(crate) mod budget;
 pub(crate) mod placement;
 pub(crate) mod history;
 pub(crate) mod job_plan;
+pub(crate) mod ignored;
 pub(crate) mod explain;

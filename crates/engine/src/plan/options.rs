@@ -190,6 +190,18 @@ impl Options {
         Ok(())
     }
 
+    /// Returns the names of the options that are set, in the order in which they were.
+    ///
+    /// ```
+    /// let mut options = gristmill::Options::default();
+    /// options.set("workers", "2")?;
+    /// assert_eq!(options.names().collect::<Vec<_>>(), ["workers"]);
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.given.iter().map(|(option, _)| option.name)
+    }
+
     /// Returns the number of workers of all kinds, if an option sets it.
     pub fn workers(&self) -> Option<usize> {
         let Settings { workers, map_workers, reduce_workers, .. } = &self.settings;
