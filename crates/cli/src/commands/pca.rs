@@ -63,7 +63,7 @@ impl Application for Pca {
     fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = JobRunner::new(&self.common)?.counted_in(Unit::Share);
-        let (data, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        let (data, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let mut columns = match self.print {
             Print::Components => {

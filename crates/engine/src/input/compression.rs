@@ -16,6 +16,8 @@ pub enum Compression {
     Bzip2,
     /// xz, with one or many streams.
     Xz,
+    /// lz4, with one or many frames; not the format that `lz4 -l` writes.
+    Lz4,
 }
 
 /// The number of bytes at the start of a file that suffice to recognise a compression.
@@ -33,6 +35,8 @@ impl Compression {
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Some(Compression::Bzip2),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            // Version 1, and a reserved bit that is zero.
+            [0x04, 0x22, 0x4d, 0x18, flags, ..] if flags & 0xc2 == 0x40 => Some(Compression::Lz4),
             _ => None,
         }
     }
@@ -45,6 +49,7 @@ impl Compression {
             "zst" => Some(Compression::Zstd),
             "bz2" => Some(Compression::Bzip2),
             "xz" => Some(Compression::Xz),
+            "lz4" => Some(Compression::Lz4),
             _ => None,
         }
     }
@@ -56,6 +61,29 @@ impl Compression {
             Compression::Zstd => "zstd",
             Compression::Bzip2 => "bzip2",
             Compression::Xz => "xz",
+            Compression::Lz4 => "lz4",
+        }
+    }
+
+    /// Returns words for a file of this format.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Compression::Gzip => "a gzip file",
+            Compression::Zstd => "a zstd file",
+            Compression::Bzip2 => "a bzip2 file",
+            Compression::Xz => "an xz file",
+            Compression::Lz4 => "an lz4 file",
+        }
+    }
+
+    /// Returns the command that unpacks a file to standard output.
+    pub(crate) fn tool(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip -dc",
+            Compression::Zstd => "zstd -dc",
+            Compression::Bzip2 => "bzip2 -dc",
+            Compression::Xz => "xz -dc",
+            Compression::Lz4 => "lz4 -dc",
         }
     }
 
@@ -66,6 +94,7 @@ impl Compression {
             Compression::Zstd => b"\x28\xb5\x2f\xfd",
             Compression::Bzip2 => b"BZh",
             Compression::Xz => b"\xfd7zXZ\0",
+            Compression::Lz4 => b"\x04\x22\x4d\x18",
         };
         start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic))
     }
