@@ -160,7 +160,7 @@ impl Decoder {
     }
 
     /// Returns the decoder of the member that begins here; `None` at the end of the stretch, which may be padded with
-    /// zeros.
+    /// zeros, unless the tool of the format does not accept them.
     fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
         let Some(compression) = self.compression else { return Ok(None) };
         let (at, start) = peek(&mut stored)?;
@@ -174,7 +174,7 @@ impl Decoder {
                 return Member::new(self.compression, stored, start, self.memory).map(Some);
             } else if compression.is_cut_off(start) {
                 return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
-            } else if bytes.iter().any(|byte| *byte != 0) {
+            } else if compression == Compression::Lz4 || bytes.iter().any(|byte| *byte != 0) {
                 let name = compression.name();
                 let what = format!("what follows from byte {at} of the file on is no {name} data");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));

@@ -351,6 +351,20 @@ mod tests {
     }
 
     #[test]
+    fn a_fifo_that_is_named_twice_is_an_error() {
+        // The second time it was waited for without end.
+        let dir = tempfile::tempdir().expect("a directory");
+        let fifo = dir.path().join("fifo");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, rustix::fs::Mode::from_raw_mode(0o600), 0).expect("made");
+        let path = fifo.clone();
+        let writer = std::thread::spawn(move || fs::write(path, "pond\n"));
+        let twice = Input::paths([&fifo, &fifo]).find().expect_err("twice").to_string();
+        assert!(twice.contains("fifo: it is a stream, whose bytes can be read once, and was named before"), "{twice}");
+        writer.join().expect("no panic").expect("written");
+    }
+
+    #[test]
     fn a_missing_path_is_named_in_the_error() {
         let missing = Input::paths(["/no/such/file"]).find().expect_err("missing").to_string();
         assert!(missing.starts_with("cannot read /no/such/file: "), "{missing}");

@@ -358,8 +358,8 @@ impl Source {
             Some(encoding) => Text::Unknown(encoding),
             None => Text::AsItIs(Vec::new()),
         };
-        let at = packing.cuts[stretch].content;
-        let mut content = Content { packing: packing.clone(), file, memory, decoder, text, stretch, at };
+        let begin = packing.cuts[stretch].content;
+        let mut content = Content { packing: packing.clone(), file, memory, decoder, text, stretch, at: begin };
         let mut skipped = [0; 4096];
         while content.at < at {
             let wanted = skipped.len().min((at - content.at) as usize);
