@@ -289,6 +289,75 @@ fn a_file_of_the_lz4_tool_is_read_and_one_that_is_cut_off_is_an_error() {
     assert_eq!(unpacked, rows(&oracle(text.as_bytes(), false)));
 }
 
+#[test]
+fn a_zip_archive_of_one_file_is_read_and_any_other_is_refused() {
+    // The bytes of an archive were counted as words.
+    let folder = Folder::new();
+    let at = folder.0.path();
+    let text = text();
+    fs::create_dir(at.join("below")).expect("made");
+    folder.file("below/a.csv", "k,v\na,1\nb,2\na,4\n");
+    folder.file("wide.txt", wide(&text));
+    folder.file("text.txt", &text);
+    folder.file("none", "");
+    // Python's own writer: deflated, stored, behind other bytes, with zip64, a comment, a folder, and what is refused.
+    let script = "
+import zipfile
+def write(name, files, method=zipfile.ZIP_DEFLATED, comment=b'', wide=False):
+    with zipfile.ZipFile(name, 'w', method) as archive:
+        archive.comment = comment
+        for file in files:
+            if file.endswith('/'):
+                archive.writestr(file, '')
+            else:
+                with open(file, 'rb') as content, archive.open(file, 'w', force_zip64=wide) as to:
+                    to.write(content.read())
+write('deflated.zip', ['text.txt'])
+write('stored.zip', ['text.txt'], zipfile.ZIP_STORED, b'a comment PK')
+write('wide.zip', ['wide.txt'], wide=True)
+write('folder.zip', ['below/', 'below/a.csv'])
+write('none.zip', [])
+write('empty.zip', ['none'])
+write('two.zip', ['text.txt', 'wide.txt'])
+write('bzip2.zip', ['text.txt'], zipfile.ZIP_BZIP2)
+whole = open('deflated.zip', 'rb').read()
+open('flipped.zip', 'wb').write(whole[:999] + bytes([whole[999] ^ 1]) + whole[1000:])
+open('cut.zip', 'wb').write(whole[:-30])
+locked = bytearray(whole)
+locked[6] |= 1
+locked[whole.rindex(b'PK\x01\x02') + 8] |= 1
+open('locked.zip', 'wb').write(locked)
+";
+    let made = Command::new("python3").arg("-c").arg(script).current_dir(at).status().expect("python3 starts");
+    assert!(made.success());
+    let expected = oracle(text.as_bytes(), false);
+    for name in ["deflated.zip", "stored.zip", "wide.zip"] {
+        assert!(answer(word_count(["--workers", "2"]).arg(at.join(name))) == expected, "{name}");
+        assert!(answer(word_count(["--workers", "2"]).stdin(fs::File::open(at.join(name)).expect("opened"))) == expected, "{name}");
+    }
+    assert_eq!(answer(gristmill(["group-by", "--by", "k", "--sum", "v"]).arg(at.join("folder.zip"))), b"a\t5\nb\t2\n");
+    assert_eq!(answer(word_count(["--workers", "2"]).arg(at.join("empty.zip"))), b"");
+    for (name, why) in [
+        ("none.zip", "a zip archive without a file in it"),
+        ("two.zip", "a zip archive of 2 files, and only those of one file are read: let unzip -p"),
+        ("bzip2.zip", "packed by method 12"),
+        ("flipped.zip", "its zip data is damaged"),
+        ("cut.zip", "truncated or damaged"),
+        ("locked.zip", "with a password"),
+    ] {
+        let refused = complaint(word_count(["--workers", "2"]).arg(at.join(name)), 1);
+        assert!(refused.contains(name) && refused.contains(why), "{refused}");
+    }
+    let archive = fs::File::open(at.join("stored.zip")).expect("opened");
+    let mut cat = Command::new("cat").stdin(archive).stdout(Stdio::piped()).spawn().expect("cat starts");
+    let pipe = cat.stdout.take().expect("a pipe");
+    let once = complaint(word_count(["--no-retry"]).stdin(pipe), 1);
+    assert!(once.contains("it is a zip archive, which is read from its end: leave out --no-retry"), "{once}");
+    cat.wait().expect("ended");
+    let written = complaint(word_count(["--output"]).args([at.join("counts.tsv.zip"), at.join("text.txt")]), 1);
+    assert!(written.contains("counts.tsv.zip: zip archives are read and not written"), "{written}");
+}
+
 /// Returns rows of TSV as keys with values.
 fn rows(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let row = |line: &[u8]| line.split(|byte| *byte == b'\t').map(<[u8]>::to_vec).collect::<Vec<_>>();

@@ -16,7 +16,7 @@ use crate::terminal::failure::Failure;
 #[derive(Args)]
 pub struct Inputs {
     /// Files, directories (all files below them except hidden ones and symbolic links), patterns such as 'logs/**/*.txt',
-    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz, lz4). A file that is named twice is read twice; a file
+    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz, lz4, zip with one file). A file that is named twice is read twice; a file
     /// that is found by a pattern or below a directory is read once, even if it has several names. A pipe is first copied to
     /// a temporary file (see --spill-dir) [default: standard input, unless it is a terminal]
     #[arg(value_name = "INPUT")]

@@ -18,6 +18,8 @@ pub enum Compression {
     Xz,
     /// lz4, with one or many frames; not the format that `lz4 -l` writes.
     Lz4,
+    /// A zip archive with one file in it.
+    Zip,
 }
 
 /// The number of bytes at the start of a file that suffice to recognise a compression.
@@ -37,6 +39,8 @@ impl Compression {
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
             // Version 1, and a reserved bit that is zero.
             [0x04, 0x22, 0x4d, 0x18, flags, ..] if flags & 0xc2 == 0x40 => Some(Compression::Lz4),
+            // A header of a file, whose version is below 100; or an archive without a file.
+            [b'P', b'K', 3, 4, 0..100, 0, ..] | [b'P', b'K', 5, 6, 0, 0, 0, 0, ..] => Some(Compression::Zip),
             _ => None,
         }
     }
@@ -50,6 +54,7 @@ impl Compression {
             "bz2" => Some(Compression::Bzip2),
             "xz" => Some(Compression::Xz),
             "lz4" => Some(Compression::Lz4),
+            "zip" => Some(Compression::Zip),
             _ => None,
         }
     }
@@ -62,6 +67,7 @@ impl Compression {
             Compression::Bzip2 => "bzip2",
             Compression::Xz => "xz",
             Compression::Lz4 => "lz4",
+            Compression::Zip => "zip",
         }
     }
 
@@ -73,6 +79,7 @@ impl Compression {
             Compression::Bzip2 => "a bzip2 file",
             Compression::Xz => "an xz file",
             Compression::Lz4 => "an lz4 file",
+            Compression::Zip => "a zip archive",
         }
     }
 
@@ -84,6 +91,7 @@ impl Compression {
             Compression::Bzip2 => "bzip2 -dc",
             Compression::Xz => "xz -dc",
             Compression::Lz4 => "lz4 -dc",
+            Compression::Zip => "unzip -p",
         }
     }
 
@@ -95,6 +103,7 @@ impl Compression {
             Compression::Bzip2 => b"BZh",
             Compression::Xz => b"\xfd7zXZ\0",
             Compression::Lz4 => b"\x04\x22\x4d\x18",
+            Compression::Zip => b"PK\x03\x04",
         };
         start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic))
     }

@@ -16,6 +16,7 @@ use liblzma::bufread::XzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
 use crate::input::compression::{Compression, MAGIC_BYTES};
+use crate::input::zip::{Entry, Unzip};
 use crate::memory::{Memory, shown};
 
 /// The number of compressed bytes read at a time.
@@ -34,7 +35,7 @@ const LZ4_BLOCK_BYTES_MAX: u64 = 4 << 20;
 /// Returns the most memory that decoding a file of this kind takes; 0 if it takes next to none.
 pub(crate) fn decoder_bytes_max(compression: Compression) -> usize {
     let bytes = match compression {
-        Compression::Gzip => 0,
+        Compression::Gzip | Compression::Zip => 0,
         Compression::Bzip2 => 10 * BZIP2_BYTES,
         Compression::Zstd => ZSTD_WINDOW_BYTES_MAX + ZSTD_BYTES,
         Compression::Xz => XZ_BYTES_MAX,
@@ -66,6 +67,7 @@ enum Member {
     Bzip2(BzDecoder<BufReader<Stored>>),
     Xz(XzDecoder<BufReader<Stored>>),
     Lz4(FrameDecoder<Whole>),
+    Zip(Box<Unzip>),
 }
 
 /// The bytes of a frame of lz4, which has a mark at its end. The library takes the end of the file for the end of a frame.
@@ -139,6 +141,12 @@ fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
 }
 
 impl Decoder {
+    /// Makes a decoder of the only file of a zip archive.
+    pub fn of_entry(stored: Stored, entry: Entry, memory: Memory) -> Decoder {
+        let unzip = Unzip::new(BufReader::with_capacity(STORED_BYTES, stored), entry);
+        Decoder { compression: Some(Compression::Zip), memory, member: Some(Member::Zip(unzip.into())) }
+    }
+
     /// Makes a decoder that stays within `memory`.
     pub fn new(stored: Stored, compression: Option<Compression>, memory: Memory) -> io::Result<Decoder> {
         let mut stored = BufReader::with_capacity(STORED_BYTES, stored);
@@ -155,6 +163,7 @@ impl Decoder {
             Member::Bzip2(decoder) => decoder.get_ref(),
             Member::Xz(decoder) => decoder.get_ref(),
             Member::Lz4(decoder) => &decoder.get_ref().0,
+            Member::Zip(decoder) => decoder.get_ref(),
         };
         Some(stored.get_ref().range.start)
     }
@@ -314,6 +323,7 @@ impl Read for Decoder {
                 Member::Bzip2(decoder) => decoder.read(to),
                 Member::Xz(decoder) => decoder.read(to),
                 Member::Lz4(decoder) => decoder.read(to),
+                Member::Zip(decoder) => decoder.read(to),
             };
             let read = match read {
                 Ok(read) => read,
@@ -360,6 +370,7 @@ impl Member {
                 allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
                 Member::Bzip2(BzDecoder::new(stored))
             }
+            Compression::Zip => unreachable!("an archive has one file, which Decoder::of_entry reads"),
             Compression::Lz4 => {
                 // Its fifth byte has flags, and its sixth the size of a block: 64 KiB, and four times as much for each more.
                 let size = start.get(5).map_or(7, |block| u32::from(block >> 4 & 7)).max(4);
@@ -383,6 +394,7 @@ impl Member {
             Member::Bzip2(decoder) => decoder.into_inner(),
             Member::Xz(decoder) => decoder.into_inner(),
             Member::Lz4(decoder) => decoder.into_inner().0,
+            Member::Zip(decoder) => decoder.into_inner(),
         }
     }
 }

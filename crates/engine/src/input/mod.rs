@@ -10,6 +10,7 @@ pub(crate) mod encoding;
 pub(crate) mod transcoder;
 pub(crate) mod seek_points;
 pub(crate) mod decoder;
+pub(crate) mod zip;
 pub(crate) mod quotes;
 pub(crate) mod records;
 pub(crate) mod source;

@@ -18,6 +18,7 @@ use crate::input::records::Records;
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 use crate::input::transcoder::Transcoder;
 use crate::input::unread::{self, START_BYTES};
+use crate::input::zip::{self, Entry};
 use crate::memory::Memory;
 
 /// A file of the input.
@@ -66,6 +67,8 @@ struct Packing {
     /// The places where it can be cut, including its beginning and its end.
     cuts: Arc<[Cut]>,
     stream: Option<Arc<OnePassStream>>,
+    /// The only file of a zip archive.
+    entry: Option<Entry>,
 }
 
 /// A stream that is read directly, and only once.
@@ -122,10 +125,20 @@ impl Source {
         let packing = match Compression::recognise(&name, start) {
             Err(why) => return Err(Error::Compressed { path: name, offset: 0, why }),
             Ok(None) => None,
+            Ok(Some(Compression::Zip)) => match zip::only_entry(file, bytes) {
+                Ok(entry) => {
+                    let cuts = [(entry.start, 0), (entry.end, UNKNOWN_BYTES)].map(|(stored, content)| Cut { stored, content });
+                    Some(Packing { compression: Some(Compression::Zip), cuts: cuts.into(), stream: None, entry: Some(entry) })
+                }
+                // Records that are no text may begin like an archive.
+                Err(_) if text.is_none() => None,
+                Err(error) if error.raw_os_error().is_some() => return Err(failed(error)),
+                Err(error) => return Err(Error::Compressed { path: name, offset: 0, why: error.to_string() }),
+            },
             Ok(Some(compression)) => {
                 let cuts = seek_points::find(file, compression, bytes).map_err(failed)?;
                 let cuts = cuts.map_or_else(|| uncut(bytes), Arc::from);
-                Some(Packing { compression: Some(compression), cuts, stream: None })
+                Some(Packing { compression: Some(compression), cuts, stream: None, entry: None })
             }
         };
         let source = Source { packing, ..Source::plain(name, path, bytes) };
@@ -148,8 +161,12 @@ impl Source {
             offset: 0,
             why,
         })?;
+        if compression == Some(Compression::Zip) {
+            let why = "it is a zip archive, which is read from its end: leave out Input::read_once".to_owned();
+            return Err(Error::Compressed { path: name, offset: 0, why });
+        }
         let stream = OnePassStream { file: file.into(), head, is_taken: AtomicBool::new(false) };
-        let packing = Some(Packing { compression, cuts: uncut(0), stream: Some(stream.into()) });
+        let packing = Some(Packing { compression, cuts: uncut(0), stream: Some(stream.into()), entry: None });
         Ok(Source { text, packing, ..Source::plain(name.clone(), name, STREAM_BYTES) })
     }
 
@@ -188,7 +205,7 @@ impl Source {
         let text = unread::refuse(&self.name, outer, start).and_then(|()| encoding.recognise(start));
         let failed = |why| Error::Compressed { path: self.name.clone(), offset: 0, why };
         if text.map_err(failed)?.is_some() {
-            self.packing = Some(Packing { compression: outer, cuts: uncut(self.bytes), stream: None });
+            self.packing = Some(Packing { compression: outer, cuts: uncut(self.bytes), stream: None, entry: None });
         }
         self.text = Some(encoding);
         Ok(self)
@@ -199,7 +216,7 @@ impl Source {
     pub(crate) fn prefixed(name: PathBuf, path: PathBuf, cuts: &[u64]) -> Source {
         let bytes = cuts.last().copied().unwrap_or(0);
         let cuts = [0].iter().chain(cuts).map(|at| Cut { stored: *at, content: *at }).collect();
-        let packing = Some(Packing { compression: None, cuts, stream: None });
+        let packing = Some(Packing { compression: None, cuts, stream: None, entry: None });
         Source { records: Some(Records::Prefixed), packing, ..Source::plain(name, path, bytes) }
     }
 
@@ -382,7 +399,10 @@ impl Packing {
             None => Stored::range(file.clone(), self.cuts[stretch].stored..self.cuts[stretch + 1].stored),
             Some(stream) => Stored::stream(file.clone(), stream.head.clone()),
         };
-        Decoder::new(stored, self.compression, memory)
+        match self.entry {
+            Some(entry) => Ok(Decoder::of_entry(stored, entry, memory)),
+            None => Decoder::new(stored, self.compression, memory),
+        }
     }
 }
 
