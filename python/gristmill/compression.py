@@ -4,8 +4,8 @@ The rules are those of the command (crates/engine/src/input/compression.rs and d
 used to read, because they lose data in silence: what follows the first stream of bzip2 or xz, if it is padded or damaged, is left out.
 The decoders below them are the same.
 
-zstd is part of Python from 3.14 on. Before, it is read and written by pyarrow, which the other formats of tables need anyway. Of the two
-packages that could do it, `zstandard` takes a file that is cut short for a whole one, and pyarrow does not.
+zstd is part of Python from 3.14 on. Before, it is read and written by pyarrow, which the other formats of tables need anyway, and so is lz4.
+Of the two packages that could do it, `zstandard` takes a file that is cut short for a whole one, and pyarrow does not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,15 @@ from .errors import PlanError
 from .printable import printable
 
 #: The formats, by the end of a name in lower case.
-_NAMES = {".gz": "gzip", ".bgz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
-_MAGICS = {"gzip": b"\x1f\x8b\x08", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh", "xz": b"\xfd7zXZ\0"}
+_NAMES = {".gz": "gzip", ".bgz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz", ".lz4": "lz4", ".zip": "zip"}
+_MAGICS = {
+    "gzip": b"\x1f\x8b\x08",
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ\0",
+    "lz4": b"\x04\x22\x4d\x18",
+    "zip": b"PK\x03\x04",
+}
 #: So many bytes at the start of a file suffice to recognise its format.
 _MAGIC_BYTES = 10
 #: Compressed bytes that are read at a time.
@@ -66,6 +73,12 @@ def of_bytes(start: bytes) -> str | None:
     # A block, or the end of a stream without blocks.
     if start[:3] == _MAGICS["bzip2"] and start[3:4] in b"123456789" and start[4:10] in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"):
         return "bzip2"
+    # Version 1, and a reserved bit that is zero.
+    if start[:4] == _MAGICS["lz4"] and len(start) > 4 and start[4] & 0xC2 == 0x40:
+        return "lz4"
+    # A header of a file, whose version is below 100; or an archive without a file.
+    if start[:4] == _MAGICS["zip"] and len(start) > 5 and start[4] < 100 and not start[5] or start[:8] == b"PK\x05\x06\0\0\0\0":
+        return "zip"
     return "xz" if start[:6] == _MAGICS["xz"] else None
 
 
@@ -180,7 +193,7 @@ class _Gzip:
 
 
 def _decoder(compression: str) -> Callable[[], _Decoder] | None:
-    """Makes decoders; `None` for zstd before Python 3.14."""
+    """Makes decoders; `None` for lz4, and for zstd before Python 3.14."""
     made: Callable[[], _Decoder] | None = None
     match compression:
         case "gzip":
@@ -190,7 +203,7 @@ def _decoder(compression: str) -> Callable[[], _Decoder] | None:
         case "xz":
             lzma = import_module("lzma")
             made = functools.partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_BYTES_MAX)
-        case _ if (zstd := _zstd()) is not None:
+        case "zstd" if (zstd := _zstd()) is not None:
             made = zstd.ZstdDecompressor
     return made
 
@@ -206,6 +219,8 @@ def _zstd() -> Any:
 def _missing(compression: str) -> str:
     if compression == "zstd":
         return "zstd needs pyarrow before Python 3.14: pip install 'gristmill[arrow]'"
+    if compression == "lz4":
+        return "lz4 needs pyarrow: pip install 'gristmill[arrow]'"
     return f"this Python was built without {compression}: install its library, and build Python again"
 
 
@@ -215,8 +230,11 @@ class _Content(io.RawIOBase):
     def __init__(self, stored: IO[bytes], compression: str) -> None:
         self._stored, self._compression, self._content_bytes = stored, compression, 0
         try:
-            decoder = _decoder(compression)
-            self._read = self._arrow() if decoder is None else self._members(decoder)
+            if compression == "zip":
+                self._read = self._only_file()
+            else:
+                decoder = _decoder(compression)
+                self._read = self._arrow() if decoder is None else self._members(decoder)
         except ImportError as error:
             raise Damaged(_missing(compression)) from error
 
@@ -301,6 +319,37 @@ class _Content(io.RawIOBase):
 
         return read
 
+    def _only_file(self) -> Callable[[int], bytes]:
+        """Reads the only file of a zip archive; which of several are meant, only the user knows."""
+        zipfile = import_module("zipfile")
+        if not self._stored.seekable():
+            raise Damaged("it is a zip archive, which is read from its end: copy it to a file")
+        try:
+            archive = zipfile.ZipFile(self._stored)
+            files = [info for info in archive.infolist() if not info.is_dir()]
+            if not files:
+                raise Damaged("it is a zip archive without a file in it")
+            if len(files) > 1:
+                what = f"it is a zip archive of {len(files)} files, and only those of one file are read"
+                raise Damaged(f"{what}: let unzip -p unpack what you want of it")
+            if files[0].flag_bits & 1:
+                raise Damaged("it is a zip archive with a password: let unzip -p ask for it, and unpack it")
+            if files[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                method = files[0].compress_type
+                raise Damaged(f"it is a zip archive packed by method {method}, and only 0 (stored) and 8 (deflate) are read")
+            inner = archive.open(files[0])
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise Damaged("it is a zip archive that is truncated or damaged") from error
+
+        def read(most: int) -> bytes:
+            try:
+                found: bytes = inner.read(most)
+            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                raise self._damaged(error) from error
+            return found
+
+        return read
+
     def _truncated(self) -> Damaged:
         return Damaged(f"the file is truncated, its {self._compression} data is not complete")
 
@@ -331,8 +380,11 @@ def packed(file: BinaryIO, name: str) -> BinaryIO:
                 made = import_module("lzma").LZMAFile(file, "wb")
             case "zstd" if (zstd := _zstd()) is not None:
                 made = zstd.ZstdFile(file, "wb")
-            case "zstd":
-                made = import_module("pyarrow").CompressedOutputStream(file, "zstd")
+            case "zstd" | "lz4" as codec:
+                made = import_module("pyarrow").CompressedOutputStream(file, codec)
+            case "zip":
+                why = "zip archives are read and not written: let its name end with .gz, .zst, .bz2, .xz or .lz4"
+                raise PlanError(f"cannot write {printable(name)}: {why}")
     except ImportError as error:
         raise PlanError(f"cannot write {printable(name)}: {_missing(compression or '')}") from error
     return cast(BinaryIO, made)

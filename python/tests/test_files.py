@@ -2,6 +2,7 @@
 
 import bz2
 import csv
+import functools
 import gzip
 import json
 import lzma
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,14 +163,20 @@ def test_means_and_sums_become_columns() -> None:
 LINES = b"".join(b"%d,a line of some length\n" % n for n in range(3000))
 
 
-def zstd(content: bytes) -> bytes:
+def arrow(codec: str, content: bytes) -> bytes:
     sink = pyarrow.BufferOutputStream()
-    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
+    with pyarrow.CompressedOutputStream(sink, codec) as stream:
         stream.write(content)
     return bytes(sink.getvalue().to_pybytes())
 
 
-PACK: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": functools.partial(arrow, "zstd"),
+    "lz4": functools.partial(arrow, "lz4"),
+}
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.txt"])
@@ -204,6 +212,28 @@ def test_what_is_cut_off_or_damaged_is_an_error(tmp_path: Path, kind: str) -> No
         path.write_bytes(content)
         for read in readers:
             with pytest.raises(gm.InputError, match=f"cannot read .*a.{kind}.*({why})|this is not JSON"):
+                read(path).collect()
+
+
+def zipped(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_zip_archive_of_one_file_is_read(tmp_path: Path) -> None:
+    """`read_csv` of a zipped table said that it was not UTF-8."""
+    one = zipped(tmp_path / "one.zip", {"folder/": b"", "folder/a.csv": b"number,text\n" + LINES})
+    assert [row["number"] for row in gm.read_csv(one)] == [str(n) for n in range(3000)]
+    assert gm.read_files(one).collect() == [(str(one), b"number,text\n" + LINES)]
+    assert gm.read_text(one).count() == 3001
+    two = zipped(tmp_path / "two.zip", {"a": b"1\n", "b": b"2\n"})
+    none = zipped(tmp_path / "none.zip", {})
+    other = zipped(tmp_path / "other.zip", {"a": b"1\n"}, zipfile.ZIP_BZIP2)
+    for path, why in ((two, "of 2 files"), (none, "without a file"), (other, "packed by method 12")):
+        for read in (gm.read_csv, gm.read_files):
+            with pytest.raises(gm.InputError, match=f"cannot read .*{path.name}.*{why}"):
                 read(path).collect()
 
 

@@ -124,7 +124,7 @@ impl Rounds {
 /// Reads a whole file, decompressed.
 fn content(source: &Source) -> Result<Vec<u8>> {
     let mut content = Vec::new();
-    let read = source.open().and_then(|mut file| file.read_to_end(&mut content));
+    let read = source.open_text().and_then(|mut file| file.read_to_end(&mut content));
     read.map(|_| content).map_err(|error| Error::read(&source.name, error))
 }
 

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::path::Path;
 
-use gristmill::{Chunk, Emit, Input, Job, MapReduce, Memory, Outcome, ProgramError, Records, Summary};
+use gristmill::{Chunk, Emit, Encoding, Input, Job, MapReduce, Memory, Outcome, ProgramError, Records, Summary};
 use gristmill_os::vectors::with_widest;
 use wide::i8x16;
 
@@ -30,12 +30,11 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads keys from the lines of a file, which may be compressed. Duplicate keys count once. A leading byte order
-    /// mark is ignored.
+    /// Reads keys from the lines of a file of text ([`Input::encoding`]), which may be compressed. Duplicate keys count once.
     ///
     /// # Errors
     /// The file cannot be read, has no keys, or needs more than `memory` allows.
-    pub fn read(path: &Path, memory: Memory) -> Result<Keys> {
+    pub fn read(path: &Path, encoding: Encoding, memory: Memory) -> Result<Keys> {
         let failed = |error: io::Error| Error::file(path, format!("cannot read the keys: {error}"));
         if path.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
@@ -46,15 +45,14 @@ impl Keys {
             other => other.into(),
         };
         // A pipe is read directly: a copy of an endless one would fill the disk.
-        let mut input = Input::paths([path]).memory(memory.bytes() as usize).read_once(true);
+        let mut input = Input::paths([path]).memory(memory.bytes() as usize).read_once(true).encoding(encoding);
         for source in input.look().map_err(of_the_keys)? {
-            text = source.open().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
+            text = source.open_text().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
         }
         let lines = 1 + memchr::memchr_iter(b'\n', &text).count() as u64;
         let kept_bytes = lines * KEY_BYTES + 2 * text.len() as u64;
         let too_large = |too_large| Error::file(path, format!("to keep its {lines} keys {too_large}"));
         memory.share(2).allow(kept_bytes).map_err(too_large)?;
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
         let keys = Keys::new(text.split(|byte| *byte == b'\n'));
         if keys.keys.is_empty() {
             return Err(Error::file(path, "there is no key in it: a keys file has one key per line"));

@@ -2,12 +2,12 @@
 
 use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Records};
 
-use crate::tokens::{for_tokens, not_separator, not_space, upper_letters};
+use crate::tokens::{for_tokens, is_space, not_separator, not_space, upper_letters};
 
 /// The definition of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// Runs of bytes between ASCII white space, unchanged. UTF-8 is never cut, because its bytes are not white space.
+    /// Runs of bytes between ASCII white space (space, tab, line feed, vertical tab, form feed, carriage return), unchanged. UTF-8 is never cut, because its bytes are not white space.
     Space,
     /// A letter and the letters and apostrophes after it, in upper case (the rule of Phoenix).
     Alpha,
@@ -25,7 +25,7 @@ pub struct UnicodeWords;
 
 /// Returns the program for [`Words::Space`], and its record format.
 pub fn space_words() -> (SpaceWords, Records) {
-    (SpaceWords, Records::Separated(|byte| byte.is_ascii_whitespace()))
+    (SpaceWords, Records::Separated(is_space))
 }
 
 /// Returns the program for [`Words::Alpha`], and its record format.

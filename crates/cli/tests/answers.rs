@@ -84,7 +84,7 @@ fn files_directories_patterns_and_standard_input_are_the_same_text() {
     fs::write(dir.path().join("logs/.hidden.txt"), "never").expect("written");
     let (one, all) = (b"one\t1\ntwo\t2\n".to_vec(), b"one\t3\ntwo\t6\n".to_vec());
     let here = |arguments: &[&str]| answer(word_count(arguments).current_dir(dir.path()));
-    assert_eq!(here(&["logs"]), all);
+    assert_eq!(here(&["--quiet", "logs"]), all);
     assert_eq!(here(&["logs/a.txt", "logs/old/b.txt", "logs/[c].txt"]), all);
     assert_eq!(here(&["logs/**/*.txt"]), all);
     assert_eq!(here(&["logs/[ab].txt"]), one);

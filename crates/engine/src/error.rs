@@ -63,7 +63,7 @@ pub enum Error {
         /// What was searched for, and where.
         what: String,
     },
-    /// A compressed file is damaged, or is not a compressed file.
+    /// A compressed file is damaged or is not compressed, or a file that is read as text is none.
     #[error("cannot read {}{}: {why}", path.display(), content(*offset))]
     Compressed {
         /// The file.

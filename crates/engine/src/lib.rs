@@ -100,6 +100,7 @@ pub use error::{Error, Result};
 pub use gristmill_derive::{Datum, Key};
 pub use input::chunk::Chunk;
 pub use input::compression::Compression;
+pub use input::encoding::Encoding;
 pub use input::left_out::{LeftOut, Tally};
 pub use input::look::{BadFile, InputNews};
 pub use input::paths::Input;

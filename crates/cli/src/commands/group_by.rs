@@ -82,7 +82,13 @@ impl Application for GroupBy {
             (Some(_), Some(_)) => [ColumnType::Bytes.named("key"), ColumnType::Sum.named("sum")],
         };
         let output = self.common.destination.open(columns)?;
-        let mut input = runs.input()?;
+        let mut input = match self.input_format {
+            Some(Rows::Pairs) if self.tables.text.is_named() => {
+                return Err(Failure::Usage("pairs of numbers are no text: leave out --encoding".into()));
+            }
+            Some(Rows::Pairs) => runs.input()?,
+            _ => runs.text(&self.tables.text)?,
+        };
         let quiet = self.common.job.quiet;
         let column = |text: &str| text.parse::<Column>().map_err(Failure::Usage);
         let rows = self.rows(&mut input)?;

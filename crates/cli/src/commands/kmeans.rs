@@ -78,7 +78,7 @@ impl Application for KMeans {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         refuse("--seed", self.seed.is_some() && self.start == Start::First, "the first k points are no random choice")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
-        let (points, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        let (points, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let integers = ["centre", "points"].map(|name| ColumnType::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();

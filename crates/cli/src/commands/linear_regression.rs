@@ -73,7 +73,13 @@ impl Application for LinearRegression {
         let runs = JobRunner::new(&self.common)?;
         let mut output =
             self.common.destination.open([ColumnType::Text.named("name"), ColumnType::Number.named("value")])?;
-        let mut input = runs.input()?;
+        let mut input = match self.input_format {
+            Some(PairFormat::Pairs) if self.tables.text.is_named() => {
+                return Err(Failure::Usage("pairs of bytes are no text: leave out --encoding".into()));
+            }
+            Some(PairFormat::Pairs) => runs.input()?,
+            _ => runs.text(&self.tables.text)?,
+        };
         let quiet = self.common.job.quiet;
         let (line, summary) = match (self.pairs(&mut input)?, &self.x, &self.y) {
             (PairFormat::Csv, Some(x), Some(y)) => {

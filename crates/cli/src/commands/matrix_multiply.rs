@@ -90,9 +90,9 @@ impl Application for MatrixMultiply {
             times => Unit::Steps(Some(times as usize)),
         };
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(unit);
-        let (a, notes) = Matrix::read(&mut runs.reads(&self.left)?, &dialect)?;
+        let (a, notes) = Matrix::read(&mut self.tables.text.of(runs.reads("--left", &self.left)?), &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
-        let (b, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        let (b, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let way = match self.way {
             Way::SharedOutput => gristmill_apps::Way::SharedOutput,

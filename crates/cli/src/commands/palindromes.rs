@@ -1,6 +1,5 @@
 //! `gristmill palindromes`: counts the palindromes in the lines of each file.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::Instant;
@@ -12,6 +11,7 @@ use gristmill_apps::Rounds;
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
 use crate::options::tables::tell_notes;
+use crate::options::text::Text;
 use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Ranking;
 use crate::report::stats::Threads;
@@ -46,6 +46,9 @@ pub struct Palindromes {
     /// The files that each of the --readers reads in a round [default: all, in one round]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "readers")]
     chunk_files: Option<u32>,
+
+    #[command(flatten)]
+    text: Text,
 
     #[command(flatten)]
     ranking: Ranking,
@@ -104,14 +107,17 @@ const CONSTANT_TASKS: u64 = 4096;
 
 impl Palindromes {
     /// Returns the file that stands for all the others of --constant, and its content.
-    fn constant(&self) -> Result<(&Path, Vec<u8>), Failure> {
+    fn constant(&self, runs: &JobRunner<'_>) -> Result<(&Path, Vec<u8>), Failure> {
         let mut named = self.common.inputs.named();
         let (Some(path), None) = (named.next(), named.next()) else {
             return Err(Failure::Usage("--constant takes one file, which stands for all the others".to_owned()));
         };
         let failed = |source| Failure::Job(Error::Input { path: path.to_owned(), source });
-        let mut text = Vec::new();
-        File::open(path).and_then(|file| file.take(CONSTANT_BYTES_MAX + 1).read_to_end(&mut text)).map_err(failed)?;
+        let (mut text, mut input) = (Vec::new(), runs.text(&self.text)?);
+        let [source] = input.sources()? else {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        };
+        source.open_text().and_then(|file| file.take(CONSTANT_BYTES_MAX + 1).read_to_end(&mut text)).map_err(failed)?;
         if text.len() as u64 > CONSTANT_BYTES_MAX {
             return Err(failed(io::Error::other("the file of --constant may have 64 MiB")));
         }
@@ -131,7 +137,7 @@ impl Palindromes {
             .collect();
         tell_notes(&ignored, self.common.job.quiet);
         let runs = JobRunner::new(&self.common)?;
-        let mut input = runs.input()?;
+        let mut input = runs.text(&self.text)?;
         let sources = input.sources()?;
         let began = Instant::now();
         let readers = readers as usize;
@@ -184,9 +190,9 @@ impl Application for Palindromes {
         let runs = JobRunner::new(&self.common)?;
         let program = gristmill_apps::Palindromes::new(self.algorithm.into());
         let (program, input) = match self.constant {
-            None => (program, runs.input()?),
+            None => (program, runs.text(&self.text)?),
             Some(times) => {
-                let (path, text) = self.constant()?;
+                let (path, text) = self.constant(&runs)?;
                 (program.constant(text), Input::bytes(path, &vec![b'\n'; times as usize])?)
             }
         };

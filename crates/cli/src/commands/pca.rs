@@ -65,7 +65,7 @@ impl Application for Pca {
         let is_useless = self.components.is_some() && self.print != Print::Components;
         refuse("--components", is_useless, "components are printed with --print components")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Share);
-        let (data, notes) = Matrix::read(&mut runs.input()?, &dialect)?;
+        let (data, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
         tell_notes(&notes, self.common.job.quiet);
         let mut columns = match self.print {
             Print::Components => {

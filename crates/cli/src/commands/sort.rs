@@ -10,6 +10,7 @@ use gristmill_apps::{SortLines, SortLinesBy, SortTera, TERA_RECORDS};
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
+use crate::options::text::Text;
 use crate::output::destination::{RESULT, Raw};
 use crate::output::outputs::Outputs;
 use crate::output::parts::Parts;
@@ -31,6 +32,9 @@ pub struct Sort {
     /// Sort by these bytes of a line, e.g. 0..10; the first is 0, the last is not included
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with = "records", help_heading = INPUT)]
     key_bytes: Option<(usize, usize)>,
+
+    #[command(flatten)]
+    text: Text,
 
     /// Write the result to this new folder: files that follow each other in order, part-00000 and so on, and manifest.json,
     /// which has the records, bytes, checksum, first and last key of each. It appears when it is whole
@@ -76,6 +80,9 @@ impl Application for Sort {
     }];
 
     fn run(&self) -> Result<(), Failure> {
+        if self.records == RecordFormat::Terasort && self.text.is_named() {
+            return Err(Failure::Usage("TeraSort records are no text: leave out --encoding".to_owned()));
+        }
         match (self.records, self.key_bytes) {
             (RecordFormat::Terasort, _) => self.sort(&SortTera, TERA_RECORDS),
             (RecordFormat::Lines, Some((from, to))) => self.sort(&SortLinesBy { from, to }, Records::Lines),
@@ -96,7 +103,11 @@ impl Sort {
             Some(dir) => Raw::Parts(Parts::begin(dir)?),
             None => self.common.destination.open_raw(self.common.job.checkpoint.is_some())?,
         };
-        let job = Job::new(program, runs.input()?).records(records).order(Order::ByKey);
+        let input = match self.records {
+            RecordFormat::Lines => runs.text(&self.text)?,
+            RecordFormat::Terasort => runs.input()?,
+        };
+        let job = Job::new(program, input).records(records).order(Order::ByKey);
         let summary = match destination {
             Raw::Stream(mut to) => {
                 let (mut written, mut bytes) = (Ok(()), Vec::new());

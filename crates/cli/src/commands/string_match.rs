@@ -8,6 +8,7 @@ use gristmill_apps::Keys;
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
+use crate::options::text::Text;
 use crate::output::column::{ColumnType, Field};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::JobRunner;
@@ -23,6 +24,9 @@ pub struct StringMatch {
     /// The keys, one per line, without escapes; empty lines are left out; the file may be compressed
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     keys: PathBuf,
+
+    #[command(flatten)]
+    text: Text,
 
     #[command(flatten)]
     common: CommonOptions,
@@ -45,11 +49,11 @@ impl Application for StringMatch {
 
     fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
-        let memory = runs.reads(&self.keys)?.program_memory();
+        let memory = runs.reads("--keys", &self.keys)?.program_memory();
         let mut output =
             self.common.destination.open([ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")])?;
-        let keys = Keys::read(&self.keys, memory)?;
-        let (counts, summary) = keys.count(runs.input()?, |job| runs.run(job))?;
+        let keys = Keys::read(&self.keys, self.text.encoding(), memory)?;
+        let (counts, summary) = keys.count(runs.text(&self.text)?, |job| runs.run(job))?;
         let written =
             counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
         output.finish(written)?;

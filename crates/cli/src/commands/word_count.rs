@@ -6,6 +6,7 @@ use gristmill::{Bytes, Job, MapReduce, Records};
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
+use crate::options::text::Text;
 use crate::output::column::ColumnType;
 use crate::output::destination::Ranking;
 use crate::run::common_options::CommonOptions;
@@ -19,6 +20,9 @@ pub struct WordCount {
     /// What counts as a word
     #[arg(long, value_enum, default_value_t, help_heading = INPUT)]
     tokens: Tokens,
+
+    #[command(flatten)]
+    text: Text,
 
     #[command(flatten)]
     ranking: Ranking,
@@ -36,7 +40,8 @@ Examples:
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Tokens {
-    /// Bytes between ASCII white space, unchanged; a UTF-8 character is never cut
+    /// Bytes between ASCII white space (space, tab, line feed, vertical tab, form feed, carriage return), unchanged; a UTF-8
+    /// character is never cut
     #[default]
     Space,
     /// A letter (A-Z) and the letters and apostrophes after it, in upper case
@@ -76,7 +81,7 @@ impl WordCount {
         let runs = JobRunner::new(&self.common)?;
         let output =
             self.common.destination.open([ColumnType::Bytes.named("word"), ColumnType::Integer.named("count")])?;
-        let job = Job::new(&program, runs.input()?).records(records);
+        let job = Job::new(&program, runs.text(&self.text)?).records(records);
         let summary = runs.write(job, &self.ranking, output)?;
         runs.finish(&summary, "words", "distinct")
     }

@@ -16,7 +16,7 @@ use crate::terminal::failure::Failure;
 #[derive(Args)]
 pub struct Inputs {
     /// Files, directories (all files below them except hidden ones and symbolic links), patterns such as 'logs/**/*.txt',
-    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz). A file that is named twice is read twice; a file
+    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz, lz4, zip with one file). A file that is named twice is read twice; a file
     /// that is found by a pattern or below a directory is read once, even if it has several names. A pipe is first copied to
     /// a temporary file (see --spill-dir) [default: standard input, unless it is a terminal]
     #[arg(value_name = "INPUT")]
@@ -124,6 +124,13 @@ impl Inputs {
     pub fn named(&self) -> impl Iterator<Item = &Path> {
         let named = self.paths.iter().chain(&self.files_from).map(PathBuf::as_path);
         named.filter(|path| *path != Path::new("-") && !is_pattern(path))
+    }
+
+    /// Returns everything that is named, with the option that names it.
+    pub fn with_options(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let implied = (self.paths.is_empty() && self.files_from.is_none()).then_some(Path::new("-"));
+        let lists = self.files_from.iter().map(|list| ("--files-from", list.as_path()));
+        lists.chain(self.paths.iter().map(PathBuf::as_path).chain(implied).map(|path| ("INPUT", path)))
     }
 
     /// Returns the input of a job with this memory: patterns expanded, standard input if no file is named.

@@ -4,3 +4,5 @@ pub mod patterns;
 pub mod inputs;
 pub mod job_options;
 pub mod tables;
+pub mod text;
+pub mod streams;

@@ -7,6 +7,7 @@ use gristmill::Input;
 use gristmill_apps::{Dialect, FileFormat, FoundFormat};
 
 use crate::options::inputs::INPUT;
+use crate::options::text::Text;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::settings::as_options;
@@ -27,6 +28,9 @@ pub struct Tables {
     /// text behind its closing quote is an error, and so is a quote that is not closed before the end of the file
     #[arg(long, value_name = "CHARACTER", default_value = "\"", value_parser = quote, help_heading = INPUT)]
     quote: Quote,
+
+    #[command(flatten)]
+    pub text: Text,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]

@@ -32,8 +32,8 @@ pub struct Ranking {
 /// Where a result goes, and how its rows are written.
 #[derive(Args)]
 pub struct Destination {
-    /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2 or .xz. The
-    /// file appears when it is complete; after a failure, a file that was there before is unchanged. A file that is
+    /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2, .xz or
+    /// .lz4. The file appears when it is complete; after a failure, a file that was there before is unchanged. A file that is
     /// replaced passes on its owner and its permissions
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
     output: Option<PathBuf>,

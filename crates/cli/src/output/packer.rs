@@ -7,6 +7,7 @@ use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use gristmill::Compression;
 use liblzma::write::XzEncoder;
+use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 
 const BUFFER_BYTES: usize = 256 << 10;
 /// The default level of `xz`.
@@ -19,6 +20,7 @@ pub enum Packer {
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
     Bzip2(BzEncoder<BufWriter<File>>),
     Xz(XzEncoder<BufWriter<File>>),
+    Lz4(Box<FrameEncoder<BufWriter<File>>>),
 }
 
 impl Packer {
@@ -34,6 +36,14 @@ impl Packer {
             }
             Some(Compression::Bzip2) => Packer::Bzip2(BzEncoder::new(to, bzip2::Compression::best())),
             Some(Compression::Xz) => Packer::Xz(XzEncoder::new(to, XZ_LEVEL)),
+            Some(Compression::Zip) => {
+                let why = "zip archives are read and not written: let its name end with .gz, .zst, .bz2, .xz or .lz4";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+            Some(Compression::Lz4) => {
+                let settings = FrameInfo::new().block_size(BlockSize::Max4MB).content_checksum(true);
+                Packer::Lz4(Box::new(FrameEncoder::with_frame_info(settings, to)))
+            }
         })
     }
 
@@ -45,6 +55,7 @@ impl Packer {
             (Packer::Zstd(encoder), Ok(())) => encoder.finish(),
             (Packer::Bzip2(encoder), Ok(())) => encoder.finish(),
             (Packer::Xz(encoder), Ok(())) => encoder.finish(),
+            (Packer::Lz4(encoder), Ok(())) => encoder.finish().map_err(io::Error::from),
             (_, Err(_)) => return written,
         };
         // Taken apart, because a dropped writer would write the rest.
@@ -61,6 +72,7 @@ impl Write for Packer {
             Packer::Zstd(to) => to.write(bytes),
             Packer::Bzip2(to) => to.write(bytes),
             Packer::Xz(to) => to.write(bytes),
+            Packer::Lz4(to) => to.write(bytes),
         }
     }
 
@@ -71,6 +83,7 @@ impl Write for Packer {
             Packer::Zstd(to) => to.flush(),
             Packer::Bzip2(to) => to.flush(),
             Packer::Xz(to) => to.flush(),
+            Packer::Lz4(to) => to.flush(),
         }
     }
 }

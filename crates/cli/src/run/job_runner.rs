@@ -15,6 +15,8 @@ use gristmill_apps::Overflow;
 
 use crate::options::inputs::Inputs;
 use crate::options::job_options::JobOptions;
+use crate::options::streams::check_once;
+use crate::options::text::Text;
 use crate::output::column::Field;
 use crate::output::destination::{Destination, Output, Ranking};
 use crate::output::outputs::Outputs;
@@ -122,6 +124,7 @@ impl<'o> JobRunner<'o> {
         }
         outputs.check()?;
         outputs.check_named(inputs.into_iter().flat_map(Inputs::named))?;
+        check_once(inputs.into_iter().flat_map(Inputs::with_options))?;
         let engine = options.engine();
         let (record_bytes_max, workers) = match inputs {
             Some(inputs) => inputs.record_bytes_max(engine.memory(), engine.workers())?,
@@ -163,8 +166,17 @@ impl<'o> JobRunner<'o> {
     /// Returns the input of the job, after checking that no output is part of it. Prints what a user should know
     /// about it.
     pub fn input(&self) -> Result<Input, Failure> {
+        self.opened(|input| input)
+    }
+
+    /// Returns the input of a job that reads text.
+    pub fn text(&self, text: &Text) -> Result<Input, Failure> {
+        self.opened(|input| text.of(input))
+    }
+
+    fn opened(&self, read_as: impl FnOnce(Input) -> Input) -> Result<Input, Failure> {
         let inputs = self.inputs.expect("a subcommand that reads files");
-        let input = inputs.input(self.options.engine().memory())?;
+        let input = read_as(inputs.input(self.options.engine().memory())?);
         let input = match self.options.engine().spill_dirs().next() {
             Some(dir) => input.spool_dir(dir),
             None => input,
@@ -195,9 +207,10 @@ impl<'o> JobRunner<'o> {
         }
     }
 
-    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job.
-    pub fn reads(&self, path: &Path) -> Result<Input, Failure> {
+    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job; `option` names it.
+    pub fn reads(&self, option: &'static str, path: &Path) -> Result<Input, Failure> {
         self.outputs.check_named([path].into_iter())?;
+        check_once([(option, path)].into_iter().chain(self.inputs.into_iter().flat_map(Inputs::with_options)))?;
         Ok(self.options.engine().memory().into_iter().fold(Input::paths([path]), Input::memory))
     }
 

@@ -2,6 +2,7 @@
 
 pub mod messages;
 pub mod settings;
+pub mod nearest;
 pub mod failure;
 pub mod standard_output;
 pub mod progress;

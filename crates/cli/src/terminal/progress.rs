@@ -130,7 +130,7 @@ impl Terminal {
             InputNews::LeftOut(tally) if !quiet => {
                 let hint = match tally.why {
                     LeftOut::Link => " (--follow follows them)",
-                    LeftOut::Special => " (what is named is read)",
+                    LeftOut::Hidden | LeftOut::Special => " (what is named is read)",
                     _ => "",
                 };
                 tell(format_args!("{tally}{hint}"));

@@ -13,12 +13,14 @@ pub fn long_name(option: &JobOption) -> String {
 }
 
 /// Settings of the libraries that are not in the table of options, with their options.
-const OTHER_OPTIONS: [(&str, &str); 10] = [
+const OTHER_OPTIONS: [(&str, &str); 12] = [
     ("Job::record_bytes_max", "--record-bytes-max"),
     ("Job::keep_bytes", "--keep-bytes"),
     ("Job::checkpoint", "--checkpoint"),
     ("Input::skip_bad_files", "--skip-bad-files"),
     ("Input::spool_dir", "--spill-dir"),
+    ("Input::follow", "--follow"),
+    ("Input::encoding", "--encoding"),
     ("Input::read_once", "--no-retry"),
     ("Dialect::header", "--header"),
     ("Dialect::quote", "--quote"),

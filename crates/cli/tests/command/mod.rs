@@ -27,7 +27,7 @@ pub fn oracle(text: &[u8], alpha: bool) -> Vec<u8> {
     let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
     let text = if alpha { text.to_ascii_uppercase() } else { text.to_vec() };
     let separates = |byte: &u8| {
-        if alpha { !byte.is_ascii_uppercase() && *byte != b'\'' } else { byte.is_ascii_whitespace() }
+        if alpha { !byte.is_ascii_uppercase() && *byte != b'\'' } else { b" \t\n\x0b\x0c\r".contains(byte) }
     };
     for word in text.split(separates) {
         let first = if alpha { word.iter().position(|byte| *byte != b'\'') } else { Some(0) };

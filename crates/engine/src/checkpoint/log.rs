@@ -159,7 +159,7 @@ impl Facts {
         let reads = |place: &Place| {
             let end = place.offset.checked_add(place.bytes);
             let source = tasks.sources.get(place.source);
-            source.zip(end).is_some_and(|(source, end)| source.compression().is_some() || end <= source.bytes)
+            source.zip(end).is_some_and(|(source, end)| source.is_decoded() || end <= source.bytes)
         };
         let mut places: Vec<&Place> = self.bad.iter().map(|(place, _)| place).collect();
         places.sort_by_key(|place| (place.source, place.offset));

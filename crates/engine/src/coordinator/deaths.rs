@@ -184,7 +184,7 @@ impl Coordinator<'_, '_, '_, '_> {
     fn is_worth_a_line(&self, task: usize, place: Place) -> bool {
         let Setup { tasks, plan, .. } = *self.setup;
         let ends = self.attempts[task] >= plan.faults.retries && plan.faults.skip_bad_records == 0;
-        tasks.sources[place.source].compression().is_none() || ends
+        !tasks.sources[place.source].is_decoded() || ends
     }
 
     /// Decides whether and how to retry a task. `at` is the chunk or the record that was being mapped.

@@ -95,7 +95,7 @@ impl Coordinator<'_, '_, '_, '_> {
 
     fn place_in(&self, place: Place, line: &str) -> String {
         let source = &self.setup.tasks.sources[place.source];
-        let packed = if source.compression().is_some() { " of its content" } else { "" };
+        let packed = if source.is_decoded() { " of its content" } else { "" };
         let range = place.range();
         format!("{}{line} bytes {}..{}{packed}", source.name.display(), range.start, range.end)
     }

@@ -16,6 +16,10 @@ pub enum Compression {
     Bzip2,
     /// xz, with one or many streams.
     Xz,
+    /// lz4, with one or many frames; not the format that `lz4 -l` writes.
+    Lz4,
+    /// A zip archive with one file in it.
+    Zip,
 }
 
 /// The number of bytes at the start of a file that suffice to recognise a compression.
@@ -33,6 +37,10 @@ impl Compression {
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Some(Compression::Bzip2),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            // Version 1, and a reserved bit that is zero.
+            [0x04, 0x22, 0x4d, 0x18, flags, ..] if flags & 0xc2 == 0x40 => Some(Compression::Lz4),
+            // A header of a file, whose version is below 100; or an archive without a file.
+            [b'P', b'K', 3, 4, 0..100, 0, ..] | [b'P', b'K', 5, 6, 0, 0, 0, 0, ..] => Some(Compression::Zip),
             _ => None,
         }
     }
@@ -45,6 +53,8 @@ impl Compression {
             "zst" => Some(Compression::Zstd),
             "bz2" => Some(Compression::Bzip2),
             "xz" => Some(Compression::Xz),
+            "lz4" => Some(Compression::Lz4),
+            "zip" => Some(Compression::Zip),
             _ => None,
         }
     }
@@ -56,6 +66,32 @@ impl Compression {
             Compression::Zstd => "zstd",
             Compression::Bzip2 => "bzip2",
             Compression::Xz => "xz",
+            Compression::Lz4 => "lz4",
+            Compression::Zip => "zip",
+        }
+    }
+
+    /// Returns words for a file of this format.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Compression::Gzip => "a gzip file",
+            Compression::Zstd => "a zstd file",
+            Compression::Bzip2 => "a bzip2 file",
+            Compression::Xz => "an xz file",
+            Compression::Lz4 => "an lz4 file",
+            Compression::Zip => "a zip archive",
+        }
+    }
+
+    /// Returns the command that unpacks a file to standard output.
+    pub(crate) fn tool(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip -dc",
+            Compression::Zstd => "zstd -dc",
+            Compression::Bzip2 => "bzip2 -dc",
+            Compression::Xz => "xz -dc",
+            Compression::Lz4 => "lz4 -dc",
+            Compression::Zip => "unzip -p",
         }
     }
 
@@ -66,6 +102,8 @@ impl Compression {
             Compression::Zstd => b"\x28\xb5\x2f\xfd",
             Compression::Bzip2 => b"BZh",
             Compression::Xz => b"\xfd7zXZ\0",
+            Compression::Lz4 => b"\x04\x22\x4d\x18",
+            Compression::Zip => b"PK\x03\x04",
         };
         start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic))
     }

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
+use lz4_flex::frame::FrameDecoder;
 
 use crate::input::compression::{Compression, MAGIC_BYTES};
+use crate::input::zip::{Entry, Unzip};
 use crate::memory::{Memory, shown};
 
 /// The number of compressed bytes read at a time.
@@ -27,16 +29,24 @@ const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
 const ZSTD_BYTES: u64 = 1 << 20;
 /// The memory of bzip2's decoder for each 100 kB of a block, which has at most nine of these.
 const BZIP2_BYTES: u64 = 400_000;
+/// The largest block of lz4.
+const LZ4_BLOCK_BYTES_MAX: u64 = 4 << 20;
 
 /// Returns the most memory that decoding a file of this kind takes; 0 if it takes next to none.
 pub(crate) fn decoder_bytes_max(compression: Compression) -> usize {
     let bytes = match compression {
-        Compression::Gzip => 0,
+        Compression::Gzip | Compression::Zip => 0,
         Compression::Bzip2 => 10 * BZIP2_BYTES,
         Compression::Zstd => ZSTD_WINDOW_BYTES_MAX + ZSTD_BYTES,
         Compression::Xz => XZ_BYTES_MAX,
+        Compression::Lz4 => lz4_bytes(LZ4_BLOCK_BYTES_MAX),
     };
     bytes as usize
+}
+
+/// Returns the memory of lz4's decoder: a packed block, and two blocks and a window that are unpacked.
+fn lz4_bytes(block_bytes: u64) -> u64 {
+    3 * block_bytes + (64 << 10)
 }
 
 /// Decodes a stretch that consists of whole members (gzip's term; the other formats call them frames or streams).
@@ -56,7 +66,33 @@ enum Member {
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Stored>>),
     Bzip2(BzDecoder<BufReader<Stored>>),
     Xz(XzDecoder<BufReader<Stored>>),
+    Lz4(FrameDecoder<Whole>),
+    Zip(Box<Unzip>),
 }
+
+/// The bytes of a frame of lz4, which has a mark at its end. The library takes the end of the file for the end of a frame.
+struct Whole(BufReader<Stored>);
+
+impl Read for Whole {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(to)? {
+            0 if !to.is_empty() => Err(io::Error::new(io::ErrorKind::InvalidData, CutOff)),
+            read => Ok(read),
+        }
+    }
+}
+
+/// A frame has no end.
+#[derive(Debug)]
+struct CutOff;
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("the file ends within a frame")
+    }
+}
+
+impl std::error::Error for CutOff {}
 
 /// The stored bytes of a range of a file, or of a stream.
 pub(crate) struct Stored {
@@ -105,6 +141,12 @@ fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
 }
 
 impl Decoder {
+    /// Makes a decoder of the only file of a zip archive.
+    pub fn of_entry(stored: Stored, entry: Entry, memory: Memory) -> Decoder {
+        let unzip = Unzip::new(BufReader::with_capacity(STORED_BYTES, stored), entry);
+        Decoder { compression: Some(Compression::Zip), memory, member: Some(Member::Zip(unzip.into())) }
+    }
+
     /// Makes a decoder that stays within `memory`.
     pub fn new(stored: Stored, compression: Option<Compression>, memory: Memory) -> io::Result<Decoder> {
         let mut stored = BufReader::with_capacity(STORED_BYTES, stored);
@@ -120,12 +162,14 @@ impl Decoder {
             Member::Zstd(decoder) => decoder.get_ref(),
             Member::Bzip2(decoder) => decoder.get_ref(),
             Member::Xz(decoder) => decoder.get_ref(),
+            Member::Lz4(decoder) => &decoder.get_ref().0,
+            Member::Zip(decoder) => decoder.get_ref(),
         };
         Some(stored.get_ref().range.start)
     }
 
     /// Returns the decoder of the member that begins here; `None` at the end of the stretch, which may be padded with
-    /// zeros.
+    /// zeros, unless the tool of the format does not accept them.
     fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
         let Some(compression) = self.compression else { return Ok(None) };
         let (at, start) = peek(&mut stored)?;
@@ -139,7 +183,7 @@ impl Decoder {
                 return Member::new(self.compression, stored, start, self.memory).map(Some);
             } else if compression.is_cut_off(start) {
                 return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
-            } else if bytes.iter().any(|byte| *byte != 0) {
+            } else if compression == Compression::Lz4 || bytes.iter().any(|byte| *byte != 0) {
                 let name = compression.name();
                 let what = format!("what follows from byte {at} of the file on is no {name} data");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
@@ -149,13 +193,16 @@ impl Decoder {
         }
     }
 
-    /// Gives the errors of the four libraries one form. Errors of the system stay as they are.
+    /// Gives the errors of the libraries one form. Errors of the system stay as they are.
     fn explain(&self, error: io::Error) -> io::Error {
         let Some(compression) = self.compression else { return error };
         let name = compression.name();
         let what = match error.kind() {
             _ if error.raw_os_error().is_some() => return error,
             io::ErrorKind::Interrupted => return error,
+            _ if error.get_ref().is_some_and(|inner| inner.is::<CutOff>()) => {
+                return self.explain(io::ErrorKind::UnexpectedEof.into());
+            }
             io::ErrorKind::UnexpectedEof => format!("the file is truncated, its {name} data is not complete"),
             _ if error.get_ref().is_some_and(|inner| inner.is::<TooMuch>()) => return error,
             _ if is_refused(&error) => return refused(compression),
@@ -188,10 +235,9 @@ impl fmt::Display for TooMuch {
         let (name, limit) = (compression.name(), shown(limit_bytes));
         let need = need_bytes.map_or_else(|| format!("more than {limit}"), shown);
         let (is_most, tool) = match compression {
-            Compression::Xz => (limit_bytes == XZ_BYTES_MAX, "xz -dc"),
+            Compression::Xz => (limit_bytes == XZ_BYTES_MAX, compression.tool()),
             Compression::Zstd => (limit_bytes == ZSTD_WINDOW_BYTES_MAX, "zstd -dc --long=31"),
-            Compression::Bzip2 => (false, "bzip2 -dc"),
-            Compression::Gzip => (false, "gzip -dc"),
+            _ => (false, compression.tool()),
         };
         write!(to, "to decode its {name} data takes {need} of memory, and a worker may take {limit} for it. ")?;
         if !is_most {
@@ -276,6 +322,8 @@ impl Read for Decoder {
                 Member::Zstd(decoder) => decoder.read(to),
                 Member::Bzip2(decoder) => decoder.read(to),
                 Member::Xz(decoder) => decoder.read(to),
+                Member::Lz4(decoder) => decoder.read(to),
+                Member::Zip(decoder) => decoder.read(to),
             };
             let read = match read {
                 Ok(read) => read,
@@ -322,6 +370,13 @@ impl Member {
                 allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
                 Member::Bzip2(BzDecoder::new(stored))
             }
+            Compression::Zip => unreachable!("an archive has one file, which Decoder::of_entry reads"),
+            Compression::Lz4 => {
+                // Its fifth byte has flags, and its sixth the size of a block: 64 KiB, and four times as much for each more.
+                let size = start.get(5).map_or(7, |block| u32::from(block >> 4 & 7)).max(4);
+                allow(lz4_bytes((64 << 10) << (2 * (size - 4))), memory.bytes())?;
+                Member::Lz4(FrameDecoder::new(Whole(stored)))
+            }
             Compression::Xz => {
                 let limit = memory.bytes().min(XZ_BYTES_MAX);
                 let stream = liblzma::stream::Stream::new_stream_decoder(limit, liblzma::stream::CONCATENATED);
@@ -338,6 +393,8 @@ impl Member {
             Member::Zstd(decoder) => decoder.finish(),
             Member::Bzip2(decoder) => decoder.into_inner(),
             Member::Xz(decoder) => decoder.into_inner(),
+            Member::Lz4(decoder) => decoder.into_inner().0,
+            Member::Zip(decoder) => decoder.into_inner(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::input::left_out::{LeftOut, REASONS, Tallies, Tally};
+use crate::input::left_out::{REASONS, Tallies, Tally};
 use crate::interrupt::Interrupt;
 use crate::memory::Memory;
 
@@ -100,11 +100,8 @@ impl Look {
 
     /// Reports the paths that were left out, by reason.
     pub fn tell_left_out(&self, left_out: &Tallies) {
-        // Hidden names are left out everywhere, so that is no news.
-        for why in REASONS.into_iter().filter(|why| *why != LeftOut::Hidden) {
-            if let Some(tally) = left_out.of(why) {
-                self.news.tell(&InputNews::LeftOut(tally));
-            }
+        for tally in REASONS.into_iter().filter_map(|why| left_out.of(why)) {
+            self.news.tell(&InputNews::LeftOut(tally));
         }
     }
 

@@ -5,8 +5,12 @@
 //! starts a process, and never trusts what a file claims about its own size.
 
 pub(crate) mod compression;
+pub(crate) mod unread;
+pub(crate) mod encoding;
+pub(crate) mod transcoder;
 pub(crate) mod seek_points;
 pub(crate) mod decoder;
+pub(crate) mod zip;
 pub(crate) mod quotes;
 pub(crate) mod records;
 pub(crate) mod source;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use gristmill_os::file_size::LimitIsAnError;
 
 use crate::error::{Error, Result};
+use crate::input::encoding::Encoding;
 use crate::input::left_out::Tallies;
 use crate::input::look::{BadFile, Entry, InputNews, Look, News};
 use crate::input::records::Records;
@@ -64,6 +65,8 @@ struct Group {
     opened: Option<Arc<Opened>>,
     tag: Option<u32>,
     records: Option<Records>,
+    /// The encoding of their text, if they are read as text.
+    text: Option<Encoding>,
 }
 
 /// The sources of a job, and the unnamed files that must stay open as long as it runs.
@@ -158,6 +161,39 @@ impl Input {
         self
     }
 
+    /// Reads everything named so far as text. A file that begins with the mark of UTF-16 is decoded to UTF-8, and the mark of UTF-8
+    /// is taken off. A file without a mark has `encoding`; by default its bytes are taken as they are. Archives and formats that
+    /// cannot be unpacked are refused. Without this call, the map function sees all bytes as they are.
+    ///
+    /// A file that is decoded is one task. Offsets in it ([`Chunk::offset`](crate::Chunk::offset)) are those of its UTF-8. Bytes that
+    /// are no text in its encoding are an error that says where they are.
+    ///
+    /// ```
+    /// # use gristmill::{Bytes, Chunk, Emit, Encoding, Input, Isolation, Job, MapReduce, ProgramError};
+    /// # struct Lines;
+    /// # impl MapReduce for Lines {
+    /// #     type Key = Bytes;
+    /// #     type Value = u64;
+    /// #     fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+    /// #         Some(|a, b| a + b)
+    /// #     }
+    /// #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+    /// #         chunk.lines().for_each(|line| out.emit(line, 1));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let wide: Vec<u8> = "\u{feff}caf\u{e9}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    /// let input = Input::bytes("wide", &wide)?.encoding(Encoding::default());
+    /// // This doctest runs beside others in one process, so its workers are threads.
+    /// let (counts, _) = Job::new(&Lines, input).isolation(Isolation::Thread).run()?;
+    /// assert_eq!(counts.get("caf\u{e9}".as_bytes()), Some(1));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn encoding(mut self, encoding: Encoding) -> Input {
+        self.groups.iter_mut().for_each(|group| group.text = Some(encoding));
+        self
+    }
+
     /// Chooses whether symbolic links below directories are followed.
     pub fn follow(mut self, follow: bool) -> Input {
         self.look.follow = follow;
@@ -227,7 +263,7 @@ impl Input {
     /// Returns the sources if they need not be searched for.
     pub(crate) fn opened(&self) -> Option<&Arc<Opened>> {
         match &self.groups[..] {
-            [Group { opened: Some(opened), tag: None, records: None, .. }] => Some(opened),
+            [Group { opened: Some(opened), tag: None, records: None, text: None, .. }] => Some(opened),
             _ => None,
         }
     }
@@ -252,12 +288,17 @@ impl Input {
         let mut walk = Walk::new(&self.look);
         for group in &self.groups {
             group.records.map_or(Ok(()), Records::check)?;
-            walk.begin_group(group.tag, group.records);
+            walk.begin_group(group.tag, group.records, group.text);
             group.entries.iter().try_for_each(|entry| walk.add(entry))?;
             if let Some(opened) = &group.opened {
                 walk.kept.extend(opened.kept.iter().cloned());
                 walk.bad.extend(opened.bad.iter().cloned());
-                opened.sources.iter().cloned().try_for_each(|source| walk.add_source(source))?;
+                for source in opened.sources.iter().cloned() {
+                    walk.add_source(match group.text {
+                        Some(encoding) => source.read_as_text(encoding)?,
+                        None => source,
+                    })?;
+                }
             }
         }
         let Walk { sources, kept, bad, left_out, .. } = walk;
@@ -307,6 +348,20 @@ mod tests {
         let opened = Input::paths([dir.path()]).find().expect("opened");
         let names: Vec<_> = opened.sources.iter().map(|source| source.name.strip_prefix(dir.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("a"), Path::new("b/x"), Path::new("c")]);
+    }
+
+    #[test]
+    fn a_fifo_that_is_named_twice_is_an_error() {
+        // The second time it was waited for without end.
+        let dir = tempfile::tempdir().expect("a directory");
+        let fifo = dir.path().join("fifo");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, rustix::fs::Mode::from_raw_mode(0o600), 0).expect("made");
+        let path = fifo.clone();
+        let writer = std::thread::spawn(move || fs::write(path, "pond\n"));
+        let twice = Input::paths([&fifo, &fifo]).find().expect_err("twice").to_string();
+        assert!(twice.contains("fifo: it is a stream, whose bytes can be read once, and was named before"), "{twice}");
+        writer.join().expect("no panic").expect("written");
     }
 
     #[test]

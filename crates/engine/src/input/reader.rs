@@ -72,8 +72,7 @@ impl Reader {
         let chunk_bytes = match records {
             Records::Fixed(width) => self.chunk_bytes.next_multiple_of(width),
             // A byte order mark is recognised only if it is read in one piece.
-            Records::Csv(_) => self.chunk_bytes.max(MARK.len()),
-            _ => self.chunk_bytes,
+            _ => self.chunk_bytes.max(MARK.len()),
         };
         // The part begins with a record, or inside one: the byte before the part decides, or the state of CSV.
         let (mut at, mut skipping) = match records {
@@ -159,14 +158,17 @@ impl Reader {
         whole: usize,
         offset: u64,
     ) -> Result<(), E> {
-        if whole == 0 {
-            return Ok(());
-        }
         let reached = match &self.open {
             Some((_, Open::Packed(content))) => content.reached(),
             _ => offset + whole as u64,
         };
-        let (bytes, source) = (&mut self.buffer[..whole], &tasks.sources[index]);
+        let source = &tasks.sources[index];
+        let begins = offset == 0 && !matches!(tasks.records_of(index), Records::Fixed(_));
+        let mark = if begins { source.mark_bytes(&self.buffer[..whole]) } else { 0 };
+        if mark == whole {
+            return Ok(());
+        }
+        let (bytes, offset) = (&mut self.buffer[mark..whole], offset + mark as u64);
         let (state, records) = (&self.state[..], tasks.records_of(index));
         visit(&mut Chunk { bytes, source, index, task: 0, offset, reached, records, state, is_written: false })
     }

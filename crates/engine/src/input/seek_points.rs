@@ -46,7 +46,7 @@ pub(crate) fn find(file: &File, compression: Compression, bytes: u64) -> io::Res
     match compression {
         Compression::Gzip => bgzip(file, bytes),
         Compression::Zstd => seekable(file, bytes),
-        Compression::Bzip2 | Compression::Xz => Ok(None),
+        Compression::Bzip2 | Compression::Xz | Compression::Lz4 | Compression::Zip => Ok(None),
     }
 }
 

@@ -1,9 +1,9 @@
-//! A file of the input, and its content, decompressed as it is read.
+//! A file of the input, and its content, decompressed and decoded to UTF-8 as it is read.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,8 +12,13 @@ use rustix::fs::OFlags;
 use crate::error::{Error, Result};
 use crate::input::compression::{Compression, MAGIC_BYTES};
 use crate::input::decoder::{Decoder, Stored, decoder_bytes_max};
+use crate::input::encoding::Encoding;
+use crate::input::quotes::MARK;
 use crate::input::records::Records;
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
+use crate::input::transcoder::Transcoder;
+use crate::input::unread::{self, START_BYTES};
+use crate::input::zip::{self, Entry};
 use crate::memory::Memory;
 
 /// A file of the input.
@@ -33,6 +38,8 @@ pub struct Source {
     records: Option<Records>,
     /// The types of its pairs, if it is the result of another job.
     pairs: Option<&'static str>,
+    /// The encoding of text without a mark; `None` if the bytes are not read as text.
+    text: Option<Encoding>,
     memory: TaskMemory,
     packing: Option<Packing>,
 }
@@ -53,13 +60,15 @@ impl TaskMemory {
     }
 }
 
-/// The packing of a file that cannot be read from any byte on, because it is compressed or a stream.
+/// The packing of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a stream.
 #[derive(Clone, Debug)]
 struct Packing {
     compression: Option<Compression>,
     /// The places where it can be cut, including its beginning and its end.
     cuts: Arc<[Cut]>,
     stream: Option<Arc<OnePassStream>>,
+    /// The only file of a zip archive.
+    entry: Option<Entry>,
 }
 
 /// A stream that is read directly, and only once.
@@ -91,46 +100,59 @@ impl Source {
             tag: 0,
             records: None,
             pairs: None,
+            text: None,
             memory: UNLIMITED,
             packing: None,
         }
     }
 
-    /// Makes the source of a file that is open; its first bytes decide whether it is compressed.
+    /// Makes the source of a file that is open; its first bytes decide whether it is compressed and, if it is read as text, which
+    /// encoding it has.
     ///
     /// # Errors
-    /// The file cannot be read, or its name claims a compression that its bytes deny.
-    pub(crate) fn recognised(name: PathBuf, path: PathBuf, bytes: u64, file: &File) -> Result<Source> {
+    /// The file cannot be read, its name claims a compression that its bytes deny, or it is read as text and is none.
+    pub(crate) fn recognised(
+        name: PathBuf,
+        path: PathBuf,
+        bytes: u64,
+        file: &File,
+        text: Option<Encoding>,
+    ) -> Result<Source> {
         let failed = |source| Error::Input { path: name.clone(), source };
-        let mut start = [0; MAGIC_BYTES];
+        let mut start = [0; START_BYTES];
         let found = seek_points::read_up_to(file, &mut start, 0).map_err(failed)?;
-        let packing = match Compression::recognise(&name, &start[..found]) {
+        let start = &start[..found];
+        let packing = match Compression::recognise(&name, start) {
             Err(why) => return Err(Error::Compressed { path: name, offset: 0, why }),
             Ok(None) => None,
+            Ok(Some(Compression::Zip)) => match zip::only_entry(file, bytes) {
+                Ok(entry) => {
+                    let cuts = [(entry.start, 0), (entry.end, UNKNOWN_BYTES)].map(|(stored, content)| Cut { stored, content });
+                    Some(Packing { compression: Some(Compression::Zip), cuts: cuts.into(), stream: None, entry: Some(entry) })
+                }
+                // Records that are no text may begin like an archive.
+                Err(_) if text.is_none() => None,
+                Err(error) if error.raw_os_error().is_some() => return Err(failed(error)),
+                Err(error) => return Err(Error::Compressed { path: name, offset: 0, why: error.to_string() }),
+            },
             Ok(Some(compression)) => {
-                let ends = || [Cut { stored: 0, content: 0 }, Cut { stored: bytes, content: UNKNOWN_BYTES }].into();
-                let cuts = seek_points::find(file, compression, bytes).map_err(failed)?.map_or_else(ends, Arc::from);
-                Some(Packing { compression: Some(compression), cuts, stream: None })
+                let cuts = seek_points::find(file, compression, bytes).map_err(failed)?;
+                let cuts = cuts.map_or_else(|| uncut(bytes), Arc::from);
+                Some(Packing { compression: Some(compression), cuts, stream: None, entry: None })
             }
         };
-        Ok(Source {
-            name,
-            path,
-            bytes,
-            is_below: false,
-            tag: 0,
-            records: None,
-            pairs: None,
-            memory: UNLIMITED,
-            packing,
-        })
+        let source = Source { packing, ..Source::plain(name, path, bytes) };
+        match text {
+            Some(encoding) => source.begins_as_text(encoding, start),
+            None => Ok(source),
+        }
     }
 
     /// Makes the source of a stream that a single task reads directly.
     ///
     /// # Errors
     /// As for a file.
-    pub(crate) fn stream(name: PathBuf, file: File) -> Result<Source> {
+    pub(crate) fn stream(name: PathBuf, file: File, text: Option<Encoding>) -> Result<Source> {
         let failed = |source| Error::Input { path: name.clone(), source };
         let mut head = Vec::new();
         (&file).take(MAGIC_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
@@ -139,20 +161,54 @@ impl Source {
             offset: 0,
             why,
         })?;
-        let cuts = [Cut { stored: 0, content: 0 }, Cut { stored: 0, content: UNKNOWN_BYTES }].into();
+        if compression == Some(Compression::Zip) {
+            let why = "it is a zip archive, which is read from its end: leave out Input::read_once".to_owned();
+            return Err(Error::Compressed { path: name, offset: 0, why });
+        }
         let stream = OnePassStream { file: file.into(), head, is_taken: AtomicBool::new(false) };
-        let packing = Some(Packing { compression, cuts, stream: Some(stream.into()) });
-        Ok(Source {
-            path: name.clone(),
-            name,
-            bytes: STREAM_BYTES,
-            is_below: false,
-            tag: 0,
-            records: None,
-            pairs: None,
-            memory: UNLIMITED,
-            packing,
-        })
+        let packing = Some(Packing { compression, cuts: uncut(0), stream: Some(stream.into()), entry: None });
+        Ok(Source { text, packing, ..Source::plain(name.clone(), name, STREAM_BYTES) })
+    }
+
+    /// Takes the content of a file that was found before for text.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no text in an encoding that is read.
+    pub(crate) fn read_as_text(self, encoding: Encoding) -> Result<Source> {
+        let mut start = [0; START_BYTES];
+        let mut found = 0;
+        if self.is_plain() {
+            let read = self.open_file().and_then(|file| seek_points::read_up_to(&file, &mut start, 0));
+            found = read.map_err(|source| Error::Input { path: self.name.clone(), source })?;
+        }
+        self.begins_as_text(encoding, &start[..found])
+    }
+
+    /// Takes the content for text. A plain file begins with `start`.
+    fn begins_as_text(mut self, encoding: Encoding, start: &[u8]) -> Result<Source> {
+        let (mut unpacked, mut outer) = (Vec::new(), None);
+        let start = match &self.packing {
+            _ if matches!(self.records, Some(Records::Prefixed)) => return Ok(self),
+            None => start,
+            // It is decoded in one piece, so its reader can decide.
+            Some(_) if self.content_bytes() == UNKNOWN_BYTES => {
+                self.text = Some(encoding);
+                return Ok(self);
+            }
+            Some(packing) => {
+                outer = packing.compression;
+                // If that fails, its reader will say why.
+                let _ = self.open().and_then(|content| content.take(START_BYTES as u64).read_to_end(&mut unpacked));
+                &unpacked
+            }
+        };
+        let text = unread::refuse(&self.name, outer, start).and_then(|()| encoding.recognise(start));
+        let failed = |why| Error::Compressed { path: self.name.clone(), offset: 0, why };
+        if text.map_err(failed)?.is_some() {
+            self.packing = Some(Packing { compression: outer, cuts: uncut(self.bytes), stream: None, entry: None });
+        }
+        self.text = Some(encoding);
+        Ok(self)
     }
 
     /// Makes a source of records that this program wrote, each with its length in front ([`Records::Prefixed`]). `cuts`
@@ -160,9 +216,8 @@ impl Source {
     pub(crate) fn prefixed(name: PathBuf, path: PathBuf, cuts: &[u64]) -> Source {
         let bytes = cuts.last().copied().unwrap_or(0);
         let cuts = [0].iter().chain(cuts).map(|at| Cut { stored: *at, content: *at }).collect();
-        let packing = Some(Packing { compression: None, cuts, stream: None });
-        let records = Some(Records::Prefixed);
-        Source { name, path, bytes, is_below: false, tag: 0, records, pairs: None, memory: UNLIMITED, packing }
+        let packing = Some(Packing { compression: None, cuts, stream: None, entry: None });
+        Source { records: Some(Records::Prefixed), packing, ..Source::plain(name, path, bytes) }
     }
 
     /// Sets the tag, and the format of records, where they are given.
@@ -221,6 +276,17 @@ impl Source {
         self.packing.as_ref().and_then(|packing| packing.compression)
     }
 
+    /// Returns whether its content differs from the stored bytes, because it is compressed or in another encoding.
+    pub(crate) fn is_decoded(&self) -> bool {
+        self.compression().is_some() || !self.is_stream() && self.content_bytes() == UNKNOWN_BYTES
+    }
+
+    /// Returns the length of the byte order mark of UTF-8 with which content that begins with `start` begins, if it is read as
+    /// text. The mark belongs to no record.
+    pub(crate) fn mark_bytes(&self, start: &[u8]) -> usize {
+        if self.text.is_some() && start.starts_with(MARK) { MARK.len() } else { 0 }
+    }
+
     /// Returns whether its content is stored as it is, and can be read from any byte on.
     pub(crate) fn is_plain(&self) -> bool {
         self.packing.is_none()
@@ -231,7 +297,8 @@ impl Source {
         self.packing.as_ref().is_some_and(|packing| packing.stream.is_some())
     }
 
-    /// Opens its content, decompressed, at the beginning.
+    /// Opens its content, decompressed, at the beginning. Text in another encoding is decoded
+    /// ([`Input::encoding`](crate::Input::encoding)); a mark of UTF-8 stays before it.
     ///
     /// # Errors
     /// The file cannot be opened. While it is read, damage is an error of the kind
@@ -242,6 +309,17 @@ impl Source {
             Some(content) => Ok(Box::new(content)),
             None => Ok(Box::new(self.open_file()?)),
         }
+    }
+
+    /// Opens its content as [`Source::open`] does, without a mark of UTF-8 before it if it is read as text.
+    ///
+    /// # Errors
+    /// As for [`Source::open`].
+    pub fn open_text(&self) -> io::Result<Box<dyn Read>> {
+        let (mut content, mut start) = (self.open()?, Vec::new());
+        content.by_ref().take(MARK.len() as u64).read_to_end(&mut start)?;
+        let mark = self.mark_bytes(&start);
+        Ok(Box::new(io::Cursor::new(start.split_off(mark)).chain(content)))
     }
 
     /// Opens the stored file. It may have been replaced since it was found, for example with a FIFO, which would block a
@@ -293,8 +371,12 @@ impl Source {
         let stretch = packing.cuts.partition_point(|cut| cut.content <= at).clamp(1, packing.cuts.len() - 1) - 1;
         let memory = self.memory.decoder;
         let decoder = packing.decoder(&file, stretch, memory)?;
-        let mut content =
-            Content { packing: packing.clone(), file, memory, decoder, stretch, at: packing.cuts[stretch].content };
+        let text = match self.text.filter(|_| self.content_bytes() == UNKNOWN_BYTES) {
+            Some(encoding) => Text::Unknown(encoding),
+            None => Text::AsItIs(Vec::new()),
+        };
+        let begin = packing.cuts[stretch].content;
+        let mut content = Content { packing: packing.clone(), file, memory, decoder, text, stretch, at: begin };
         let mut skipped = [0; 4096];
         while content.at < at {
             let wanted = skipped.len().min((at - content.at) as usize);
@@ -306,29 +388,71 @@ impl Source {
     }
 }
 
+/// Returns the cuts of a file of `bytes` bytes that cannot be cut, and whose content has an unknown size.
+fn uncut(bytes: u64) -> Arc<[Cut]> {
+    [Cut { stored: 0, content: 0 }, Cut { stored: bytes, content: UNKNOWN_BYTES }].into()
+}
+
 impl Packing {
     fn decoder(&self, file: &Arc<File>, stretch: usize, memory: Memory) -> io::Result<Decoder> {
         let stored = match &self.stream {
             None => Stored::range(file.clone(), self.cuts[stretch].stored..self.cuts[stretch + 1].stored),
             Some(stream) => Stored::stream(file.clone(), stream.head.clone()),
         };
-        Decoder::new(stored, self.compression, memory)
+        match self.entry {
+            Some(entry) => Ok(Decoder::of_entry(stored, entry, memory)),
+            None => Decoder::new(stored, self.compression, memory),
+        }
     }
 }
 
-/// The content of a compressed file from some byte to its end.
+/// The content of a packed file from some byte to its end.
 pub(crate) struct Content {
     packing: Packing,
     file: Arc<File>,
     memory: Memory,
     /// Decodes the stretch up to the next cut.
     decoder: Decoder,
+    text: Text,
     stretch: usize,
     /// The offset in the content of the next byte to be read.
     pub at: u64,
 }
 
+/// The way from what is unpacked to what programs see.
+enum Text {
+    /// The first bytes decide; text without a mark has this encoding.
+    Unknown(Encoding),
+    /// The same, beginning with these bytes, which have been read.
+    AsItIs(Vec<u8>),
+    Decoded(Box<Transcoder>),
+}
+
 impl Content {
+    /// Reads content.
+    fn read_some(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if let Text::Unknown(encoding) = self.text {
+            let (mut start, outer) = (Vec::new(), self.packing.compression);
+            self.decoder.by_ref().take(START_BYTES as u64).read_to_end(&mut start)?;
+            // Only a name could tell more, and that of a stream has no meaning.
+            let text = unread::refuse(Path::new(""), outer, &start).and_then(|()| encoding.recognise(&start));
+            self.text = match text.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))? {
+                None => Text::AsItIs(start),
+                Some(encoding) => Text::Decoded(Box::new(Transcoder::new(encoding, start))),
+            };
+        }
+        match &mut self.text {
+            Text::Decoded(transcoder) => transcoder.read(&mut self.decoder, to),
+            Text::AsItIs(start) if !start.is_empty() => {
+                let read = to.len().min(start.len());
+                to[..read].copy_from_slice(&start[..read]);
+                start.drain(..read);
+                Ok(read)
+            }
+            _ => self.decoder.read(to),
+        }
+    }
+
     /// Returns the offset up to which the file has been read.
     pub fn reached(&self) -> u64 {
         self.decoder.reached().unwrap_or(self.packing.cuts[self.stretch + 1].stored)
@@ -341,7 +465,7 @@ impl Read for Content {
             return Ok(0);
         }
         loop {
-            let read = match self.decoder.read(to) {
+            let read = match self.read_some(to) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read? as u64,
             };

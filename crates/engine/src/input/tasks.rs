@@ -103,7 +103,7 @@ impl Tasks {
         match parts {
             [part] if part.range.end == UNKNOWN_BYTES => name(part),
             [part] => {
-                let packed = self.sources[part.source].compression().is_some();
+                let packed = self.sources[part.source].is_decoded();
                 let of = if packed { " of its content" } else { "" };
                 format!("{} bytes {}..{}{of}", name(part), part.range.start, part.range.end)
             }
@@ -164,8 +164,7 @@ fn ends(file: &Source, records: Records, splits: Splits, before: u64) -> Vec<(u6
             let step_after = |before| match (records, splits.bytes_after(before, records)) {
                 (Records::Fixed(width), bytes) => bytes.next_multiple_of(width as u64),
                 // A byte order mark is recognised only if it is read in one piece.
-                (Records::Csv(_), bytes) => bytes.max(MARK.len() as u64),
-                (_, bytes) => bytes,
+                (_, bytes) => bytes.max(MARK.len() as u64),
             };
             let mut ends = Vec::new();
             let mut end = 0;

@@ -10,7 +10,7 @@
 //! once, however many paths lead to it. Files are told apart by device and inode number, so hard links are one file.
 //! Paths left out are counted and reported.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
@@ -23,6 +23,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::input::encoding::Encoding;
 use crate::input::left_out::{LeftOut, Tallies};
 use crate::input::look::{BadFile, Entry, Look, in_proc};
 use crate::input::read_ahead::ReadAhead;
@@ -61,10 +62,16 @@ pub(crate) struct Walk<'l> {
     tag: Option<u32>,
     /// The format of their records, if it is not that of the job.
     records: Option<Records>,
+    /// The encoding of their text, if they are read as text.
+    text: Option<Encoding>,
     /// Device and inode numbers of the files that were named.
     named: HashSet<(u64, u64)>,
     /// Device and inode numbers of the files and directories that were found.
     found: HashSet<(u64, u64)>,
+    /// Device and inode numbers of the streams, which give their bytes once.
+    streams: HashSet<(u64, u64)>,
+    /// For each device that was met, whether its files have other sizes than they say.
+    invents_sizes: HashMap<u64, bool>,
     /// The identities of the directories that the walk is in.
     inside: Vec<(u64, u64)>,
     /// The memory of the job.
@@ -84,8 +91,11 @@ impl<'l> Walk<'l> {
             left_out,
             tag: None,
             records: None,
+            text: None,
             named,
             found,
+            streams: HashSet::new(),
+            invents_sizes: HashMap::new(),
             inside: Vec::new(),
             memory: look.memory(),
             list_bytes: 0,
@@ -93,8 +103,8 @@ impl<'l> Walk<'l> {
     }
 
     /// Begins paths that were named together. What was found for others may be found again.
-    pub fn begin_group(&mut self, tag: Option<u32>, records: Option<Records>) {
-        (self.tag, self.records) = (tag, records);
+    pub fn begin_group(&mut self, tag: Option<u32>, records: Option<Records>, text: Option<Encoding>) {
+        (self.tag, self.records, self.text) = (tag, records, text);
         self.named.clear();
         self.found.clear();
     }
@@ -126,7 +136,7 @@ impl<'l> Walk<'l> {
 
     fn try_path(&mut self, path: &Path, way: Way) -> Result<()> {
         let failed = |source| Error::Input { path: path.to_owned(), source };
-        let facts = fs::metadata(path).map_err(failed)?;
+        let facts = fs::metadata(path).map_err(|error| failed(explained(path, error, way)))?;
         let is_special = !facts.is_file() && !facts.is_dir();
         // Opening a FIFO blocks until it has a writer.
         if is_special && way != Way::Named {
@@ -135,6 +145,10 @@ impl<'l> Walk<'l> {
         }
         refuse_device(&facts).map_err(failed)?;
         let identity = identity(&facts);
+        // Before it is opened: that would block.
+        if is_special {
+            self.refuse_again(&facts).map_err(failed)?;
+        }
         if facts.is_dir() && self.inside.contains(&identity) {
             self.left_out.add(LeftOut::Loop, path);
             return Ok(());
@@ -153,8 +167,10 @@ impl<'l> Walk<'l> {
         let facts = file.metadata().map_err(failed)?;
         refuse_device(&facts).map_err(failed)?;
         // A file of size 0 may still have content, as those of /proc do.
+        let invents = facts.is_file() && facts.len() > 0 && self.invents_sizes(&file, &facts);
         let is_empty = || -> io::Result<bool> { Ok(facts.len() == 0 && file.read(&mut [0])? == 0) };
         let is_stream = !facts.is_file()
+            || invents
             || facts.len() == 0
                 && match { is_empty }() {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -169,7 +185,7 @@ impl<'l> Walk<'l> {
             }
             self.add_stream(path.to_owned(), file)?;
         } else {
-            let mut source = Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file)?;
+            let mut source = Source::recognised(path.to_owned(), path.to_owned(), facts.len(), &file, self.text)?;
             source.is_below = way == Way::Below;
             self.add_source(source)?;
         }
@@ -234,32 +250,67 @@ impl<'l> Walk<'l> {
             && File::open(&path).is_ok()
         {
             self.named.insert(identity(&facts));
-            self.add_source(Source::recognised(name, path, facts.len(), &file)?)?;
+            self.add_source(Source::recognised(name, path, facts.len(), &file, self.text)?)?;
             self.kept.push(file.into());
             return Ok(());
         }
+        self.refuse_again(&facts).map_err(failed)?;
         self.add_stream(name, file)
+    }
+
+    /// Fails if a stream was named before: its bytes can be read once.
+    fn refuse_again(&mut self, facts: &Metadata) -> io::Result<()> {
+        if is_null(facts) || self.streams.insert(identity(facts)) {
+            return Ok(());
+        }
+        let why = "it is a stream, whose bytes can be read once, and was named before: write it to a file, and name that twice";
+        Err(io::Error::other(why))
+    }
+
+    /// Returns whether a file has another size than it says, as those of sysfs, which say 4096 bytes, and of proc.
+    fn invents_sizes(&mut self, file: &File, facts: &Metadata) -> bool {
+        const PROC_AND_SYSFS: [u64; 2] = [0x9fa0, 0x6265_6572];
+        let of_device = || rustix::fs::fstatfs(file).is_ok_and(|system| PROC_AND_SYSFS.contains(&(system.f_type as u64)));
+        *self.invents_sizes.entry(facts.dev()).or_insert_with(of_device)
     }
 
     /// Copies a stream, unless it is to be read only once.
     fn add_stream(&mut self, name: PathBuf, mut stream: File) -> Result<()> {
         // Setting bad files aside requires reading everything twice.
         if self.look.read_once && self.look.skip_bad_files == 0 {
-            return self.add_source(Source::stream(name, stream)?);
+            return self.add_source(Source::stream(name, stream, self.text)?);
         }
         let (file, bytes) = spool::copy(&mut stream, &name, self.look)?;
-        self.add_source(Source::recognised(name, in_proc(&file), bytes, &file)?)?;
+        self.add_source(Source::recognised(name, in_proc(&file), bytes, &file, self.text)?)?;
         self.kept.push(file.into());
         Ok(())
     }
 }
 
+/// Explains why a path leads nowhere, if it is a symbolic link.
+fn explained(path: &Path, error: io::Error, way: Way) -> io::Error {
+    let Some(target) = Some(&error).filter(|error| error.kind() == io::ErrorKind::NotFound).and_then(|_| fs::read_link(path).ok())
+    else {
+        return error;
+    };
+    let next = match way {
+        Way::Below => "Remove it, leave out Input::follow, or set such files aside with Input::skip_bad_files",
+        _ => "Make that file, or name another",
+    };
+    let why = format!("it is a symbolic link to {}, which does not exist. {next}", target.display());
+    // Of another kind than the error: the name is right.
+    io::Error::other(why)
+}
+
+/// Returns whether this is /dev/null, which is always empty.
+fn is_null(facts: &Metadata) -> bool {
+    facts.file_type().is_char_device() && facts.rdev() == rustix::fs::makedev(1, 3)
+}
+
 /// Fails if this is a device other than /dev/null: most devices never end, and opening some has effects.
 fn refuse_device(facts: &Metadata) -> io::Result<()> {
     let kind = facts.file_type();
-    if !kind.is_block_device() && !kind.is_char_device()
-        || kind.is_char_device() && facts.rdev() == rustix::fs::makedev(1, 3)
-    {
+    if !kind.is_block_device() && !kind.is_char_device() || is_null(facts) {
         return Ok(());
     }
     let why = "it is a device, and may never end. Let head or dd read as much of it as you want, and pipe that here";

@@ -15,10 +15,18 @@ pub enum Packing {
     SeekableZstd,
     Bzip2,
     Xz,
+    Lz4,
 }
 
-pub const COMPRESSED: [Packing; 6] =
-    [Packing::Gzip, Packing::Bgzip, Packing::Zstd, Packing::SeekableZstd, Packing::Bzip2, Packing::Xz];
+pub const COMPRESSED: [Packing; 7] = [
+    Packing::Gzip,
+    Packing::Bgzip,
+    Packing::Zstd,
+    Packing::SeekableZstd,
+    Packing::Bzip2,
+    Packing::Xz,
+    Packing::Lz4,
+];
 
 impl Packing {
     pub fn extension(self) -> &'static str {
@@ -28,6 +36,7 @@ impl Packing {
             Packing::Zstd | Packing::SeekableZstd => "zst",
             Packing::Bzip2 => "bz2",
             Packing::Xz => "xz",
+            Packing::Lz4 => "lz4",
         }
     }
 
@@ -99,6 +108,13 @@ impl Packing {
                     let mut to = liblzma::write::XzEncoder::new(Vec::new(), 0);
                     to.write_all(content)?;
                     to.finish()
+                }
+                Packing::Lz4 => {
+                    // The tool adds a checksum, but not the library.
+                    let settings = lz4_flex::frame::FrameInfo::new().content_checksum(true);
+                    let mut to = lz4_flex::frame::FrameEncoder::with_frame_info(settings, Vec::new());
+                    to.write_all(content)?;
+                    Ok(to.finish()?)
                 }
             }
         };

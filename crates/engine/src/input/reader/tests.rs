@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use super::*;
+use crate::input::encoding::Encoding;
 use crate::input::quotes::Syntax;
 use crate::input::source::Source;
 use crate::input::tasks::Splits;
@@ -16,11 +17,15 @@ use crate::survey::quote_scan::scan_quotes;
 
 /// Makes a source in memory, which exists as long as the returned file.
 pub(super) fn source(packing: Packing, bytes: &[u8]) -> crate::error::Result<(Source, File)> {
+    source_of(packing, bytes, None)
+}
+
+fn source_of(packing: Packing, bytes: &[u8], text: Option<Encoding>) -> crate::error::Result<(Source, File)> {
     let mut file: File = memfd_create(c"test", MemfdFlags::CLOEXEC).expect("a file in memory").into();
     file.write_all(bytes).expect("written");
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let name = PathBuf::from("file").with_extension(packing.extension());
-    Source::recognised(name, path, bytes.len() as u64, &file).map(|source| (source, file))
+    Source::recognised(name, path, bytes.len() as u64, &file, text).map(|source| (source, file))
 }
 
 /// Reads the records of a file as the tasks of a job do.
@@ -32,6 +37,10 @@ pub(super) fn read(
     chunk_bytes: usize,
 ) -> Result<Vec<Vec<u8>>, String> {
     let (source, _file) = source(packing, file).map_err(|error| error.to_string())?;
+    read_source(source, records, split_bytes, chunk_bytes)
+}
+
+fn read_source(source: Source, records: Records, split_bytes: u64, chunk_bytes: usize) -> Result<Vec<Vec<u8>>, String> {
     let mut tasks = Tasks::cut([source].into(), records, Splits::of(split_bytes), 1 << 20);
     {
         scan_quotes(&mut tasks, 2).map_err(|error| error.to_string())?;
@@ -87,8 +96,16 @@ pub(super) const KINDS: [Records; 6] = [
     Records::WholeFile,
     Records::Csv(Syntax { delimiter: b',', quote: b'"' }),
 ];
-const PACKINGS: [Packing; 7] =
-    [Packing::Plain, Packing::Gzip, Packing::Bgzip, Packing::Zstd, Packing::SeekableZstd, Packing::Bzip2, Packing::Xz];
+const PACKINGS: [Packing; 8] = [
+    Packing::Plain,
+    Packing::Gzip,
+    Packing::Bgzip,
+    Packing::Zstd,
+    Packing::SeekableZstd,
+    Packing::Bzip2,
+    Packing::Xz,
+    Packing::Lz4,
+];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -107,6 +124,34 @@ proptest! {
                 let found = read(packing, &file, records, split_bytes, chunk_bytes);
                 let expected = expected_failure(&content, records).map_or_else(|| Ok(expected(&content, records)), Err);
                 prop_assert_eq!(found, expected, "{:?} {:?}", packing, records);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The mark of UTF-8 became part of the first word, line or key, and UTF-16 was read as bytes.
+    #[test]
+    fn text_has_the_same_records_in_every_encoding(
+        text in "[ab\"\u{e9}\n,]{0,100}",
+        split_bytes in 1u64..80,
+        chunk_bytes in 1usize..80,
+        member_bytes in 1usize..80,
+    ) {
+        let marked = format!("\u{feff}{text}");
+        let units: Vec<u16> = marked.encode_utf16().collect();
+        let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+        for packing in PACKINGS {
+            for content in [marked.as_bytes(), &little, &big] {
+                let (source, _file) =
+                    source_of(packing, &packing.pack(content, member_bytes), Some(Encoding::default())).expect("text");
+                for records in KINDS.into_iter().filter(|records| !matches!(records, Records::Fixed(_))) {
+                    let found = read_source(source.clone(), records, split_bytes, chunk_bytes).expect("read");
+                    prop_assert_eq!(found, expected(text.as_bytes(), records), "{:?} {:?}", packing, records);
+                }
             }
         }
     }
@@ -301,7 +346,7 @@ fn a_file_replaced_by_a_fifo_is_an_error() {
         std::fs::write(&path, packing.pack(b"rye\n", 100)).expect("written");
         let file = File::open(&path).expect("there");
         let bytes = file.metadata().expect("open").len();
-        let source = Source::recognised(path.clone(), path.clone(), bytes, &file).expect("a file");
+        let source = Source::recognised(path.clone(), path.clone(), bytes, &file, None).expect("a file");
         std::fs::remove_file(&path).expect("removed");
         mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).expect("made");
         let why = source.open().err().expect("no file").to_string();
