@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_os::file_size::limit_bytes;
-use gristmill_os::room::TemporaryFolder;
+use gristmill_os::room::{TemporaryFolder, named};
 
 use crate::failure::{Doing, Failure};
 use crate::memory::{is_limit, shown};
@@ -76,7 +76,7 @@ pub enum Error {
     /// A stream cannot be copied to a file, which is needed to read it twice.
     #[error(
         "cannot copy {} to the folder {}: {} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with Input::spool_dir, or read it without a copy with Input::read_once",
-        path.display(), folder.display(), says(source)
+        path.display(), named(folder), says(source)
     )]
     Spool {
         /// The stream.
@@ -324,7 +324,7 @@ pub enum Error {
     /// Pairs that did not fit in memory could not be spilled to disk.
     #[error(
         "cannot {doing} in the spill folder {}: {} (this worker had spilled {spilled_bytes} bytes). {} another folder with Job::spill_dirs, or give the job more memory with Job::memory",
-        path.display(),
+        named(path),
         says(source),
         if let Some(room) = room(source) { format!("{room}, name") } else { "Name".to_owned() }
     )]

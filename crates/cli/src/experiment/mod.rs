@@ -30,13 +30,15 @@ use std::time::Instant;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use gristmill::Error;
 use gristmill_os::folder::Folder;
+use gristmill_os::room::temporary_folder;
 
 use crate::commands::Applications;
 use crate::commands::generate::{Generator, Present, Size, name};
 use crate::experiment::time::Time;
 use crate::output::aside::write_whole;
-use crate::terminal::failure::Failure;
+use crate::terminal::failure::{Failure, no_temporary};
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 pub use chart::escape;
@@ -125,7 +127,10 @@ impl Experiment {
         // 2. Make the input.
         let temporary = match self.data {
             Some(_) => None,
-            None => Some(tempfile::tempdir().map_err(|source| Failure::output(std::env::temp_dir(), source))?),
+            None => {
+                let made = tempfile::tempdir_in(temporary_folder()).map_err(no_temporary);
+                Some(made.map_err(|source| Error::System { what: "making the input", source })?)
+            }
         };
         let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));
         let directory = directory.expect("one of the two was chosen above");

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use gristmill_os::room::temporary_folder;
 use gristmill_os::usage::Usage;
 use serde_json::Value;
 
 use super::comparison::{Comparison, Variant};
 use super::subject::Subject;
 use super::tally::Tally;
-use crate::terminal::failure::Failure;
+use crate::terminal::failure::{Failure, no_temporary};
 use gristmill_counters::load::{Load, Watch};
 
 /// One comparison on one application.
@@ -172,8 +173,8 @@ impl Runner {
         let failed = |what, source| Failure::from(gristmill::Error::System { what, source });
         let program =
             std::env::current_exe().map_err(|source| failed("asking for the path of this program", source))?;
-        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        let directory = directory.map_err(|source| failed("making a temporary directory", source))?;
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir_in(temporary_folder()));
+        let directory = directory.map_err(|source| failed("making a temporary directory", no_temporary(source)))?;
         Ok(Runner { program, directory })
     }
 

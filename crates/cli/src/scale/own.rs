@@ -5,6 +5,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use clap::{ArgMatches, CommandFactory, Subcommand};
+use gristmill_os::room::temporary_folder;
 
 use super::phases::Phases;
 use super::words::PLACE;
@@ -40,7 +41,7 @@ impl Own {
             Ok(inputs) => inputs,
             Err(why) => return Ok(Err(why)),
         };
-        let folder = tempfile::tempdir().map_err(no_temporary)?;
+        let folder = tempfile::tempdir_in(temporary_folder()).map_err(no_temporary)?;
         let mut command = vec![std::env::current_exe()?.into_os_string()];
         command.extend_from_slice(&words[..1]);
         command.extend(["--workers", PLACE, "--quiet", "--no-history", "--stats"].map(OsString::from));

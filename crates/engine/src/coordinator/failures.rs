@@ -1,5 +1,7 @@
 //! Turns the failures that workers leave in their shared words into errors for the caller.
 
+use gristmill_os::room::TemporaryFolder;
+
 use crate::coordinator::state::Coordinator;
 use crate::error::{Error, explain_spill, little_room};
 use crate::failure::{Doing, Failure};
@@ -68,7 +70,7 @@ impl Coordinator<'_, '_, '_, '_> {
                 path: self.setup.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),
             },
-            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.setup.kept_bytes_max },
+            Failure::ShelfFull => self.explain_shelf(step),
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,
@@ -78,6 +80,16 @@ impl Coordinator<'_, '_, '_, '_> {
                 self.explain_checkpoint(doing, errno)
             }
             Failure::Spill { .. } => explain_spill(&self.setup.plan.spill_dirs, failure),
+        }
+    }
+
+    /// Explains why pairs found no room on the shelf: perhaps its folder takes no file.
+    fn explain_shelf(&self, step: u32) -> Error {
+        let plan = &self.setup.plan;
+        let TemporaryFolder { path, .. } = &plan.spill_dirs[plan.shelf_folder];
+        match tempfile::tempfile_in(path) {
+            Ok(_) => Error::KeepLimit { step, limit_bytes: self.setup.kept_bytes_max },
+            Err(source) => Error::Spill { path: path.clone(), doing: "make a file", spilled_bytes: 0, source },
         }
     }
 

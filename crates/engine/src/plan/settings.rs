@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_os::machine::NumaNode;
+use gristmill_os::room::temporary_folder;
 use rustix::process::Signal;
 
 use crate::data::order::Order;
@@ -361,7 +362,7 @@ const BAD_RECORDS_MAX: u32 = 1_000_000;
 impl Settings {
     /// Returns the folders to spill to: at least one.
     pub fn spill_folders(&self) -> Vec<PathBuf> {
-        if self.spill_dirs.is_empty() { vec![std::env::temp_dir()] } else { self.spill_dirs.clone() }
+        if self.spill_dirs.is_empty() { vec![temporary_folder()] } else { self.spill_dirs.clone() }
     }
 
     /// Refuses settings that no plan can honour.
