@@ -74,7 +74,8 @@ impl Prepared {
                 return Err(Error::ThreadsRunning { threads });
             }
         }
-        if let Some(dir) = settings.spill_folders().iter().find(|dir| !dir.is_dir()) {
+        // The folder that TMPDIR names is looked at when something is put there.
+        if let Some(dir) = settings.spill_dirs.iter().find(|dir| !dir.is_dir()) {
             return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
         }
         // 2. Find the input, and what of it is done.
@@ -103,7 +104,7 @@ impl Prepared {
             None => Seed::random(),
         };
         // 3. Make the plan. Sampling the input must not write to a shared output.
-        let cpus = machine::cpus_allowed().asked("asking for the processors of this process")?.len();
+        let processors = machine::processors();
         let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
         let nodes = match &settings.nodes[..] {
             [] => machine::numa_nodes().asked("asking for the nodes of the machine")?,
@@ -127,8 +128,13 @@ impl Prepared {
             false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
-        let mut plan =
-            Plan::new(settings, Machine { cpus, nodes: &nodes, available_bytes }, input_bytes, facts, sample.as_ref())?;
+        let mut plan = Plan::new(
+            settings,
+            Machine { processors, nodes: &nodes, available_bytes },
+            input_bytes,
+            facts,
+            sample.as_ref(),
+        )?;
         if writes_result && !plan.ranged {
             return Err(Error::Setting(
                 "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
@@ -171,7 +177,7 @@ impl Prepared {
             false => Splits::of(plan.split_bytes),
         };
         let mut tasks = Tasks::cut(sources, settings.records, splits, settings.record_bytes_max);
-        scan_quotes(&mut tasks, cpus)?;
+        scan_quotes(&mut tasks, processors.usable)?;
         if let Some((log, facts)) = &checkpoint
             && let Some(what) = facts.misfit(&tasks, of_log)
         {
