@@ -409,6 +409,17 @@ pub enum Error {
         /// The number of times that the job had started over for this reason.
         anew: u32,
     },
+    /// A word that workers share has a value that no worker gives it.
+    #[error(
+        "a shared word was overwritten{}: {what}. A function of the program has written there through a stray pointer, so no result can be trusted, and the job stopped. Look for the pointer with a memory checker (valgrind, or -fsanitize=address)",
+        worker.map(|worker| format!(" by worker {worker}")).unwrap_or_default()
+    )]
+    Overwritten {
+        /// The worker that has done it, if only one could.
+        worker: Option<usize>,
+        /// The word, or what does not agree.
+        what: String,
+    },
     /// Somebody cancelled the job: through its [`CancelToken`](crate::CancelToken), or because
     /// [`Job::on_progress`](crate::Job::on_progress) returned `Break`.
     #[error("the job was cancelled")]
@@ -438,6 +449,11 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// Makes the error of a word that no worker writes like that.
+pub(crate) fn overwritten(worker: Option<usize>, what: &str) -> Error {
+    Error::Overwritten { worker, what: what.to_owned() }
 }
 
 /// Describes the two results of one task.

@@ -3,16 +3,20 @@
 use gristmill_os::room::TemporaryFolder;
 
 use crate::coordinator::state::Coordinator;
-use crate::error::{Error, explain_spill, little_room};
+use crate::error::{Error, explain_spill, little_room, overwritten};
 use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
 use crate::plan::mode::Mode;
 use crate::plan::settings::CheckpointSettings;
 use crate::steps::shelf_writer::pair_bytes_max;
+use crate::worker::setup::Setup;
 
 impl Coordinator<'_, '_, '_, '_> {
-    /// Returns the error for a failure, with the names of files and folders.
-    pub(super) fn explain(&self, failure: Failure) -> Error {
+    /// Returns the error for a failure of the worker in `slot`, with the names of files and folders.
+    pub(super) fn explain(&self, slot: usize, failure: Failure) -> Error {
+        if !self.is_possible(&failure) {
+            return overwritten(Some(slot), "its failure is none that this job can have");
+        }
         let step = self.setup.shared.step();
         let source = |source: usize| &self.setup.tasks.sources[source];
         match failure {
@@ -80,6 +84,25 @@ impl Coordinator<'_, '_, '_, '_> {
                 self.explain_checkpoint(doing, errno)
             }
             Failure::Spill { .. } => explain_spill(&self.setup.plan.spill_dirs, failure),
+        }
+    }
+
+    /// Returns whether a failure names a source, a task or a folder of this job.
+    fn is_possible(&self, failure: &Failure) -> bool {
+        let Setup { plan, tasks, mode, .. } = self.setup;
+        match failure {
+            Failure::RecordCut { source, .. } if *source < tasks.sources.len() => {
+                matches!(tasks.records_of(*source), Records::Fixed(_))
+            }
+            Failure::Read { source, .. }
+            | Failure::Truncated { source, .. }
+            | Failure::RecordTooLong { source, .. }
+            | Failure::RecordCut { source, .. }
+            | Failure::Compressed { source, .. }
+            | Failure::Rejected { source, .. } => *source < tasks.sources.len(),
+            Failure::Conflict { task, .. } | Failure::OtherPairs { task, .. } => *task < self.attempts.len(),
+            Failure::Spill { folder, .. } => *folder < plan.spill_dirs.len() || matches!(mode, Mode::Stages(_)),
+            _ => true,
         }
     }
 

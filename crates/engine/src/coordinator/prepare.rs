@@ -11,7 +11,7 @@ use gristmill_page::{Pages, Shape, ShelfFile};
 
 use crate::buffer::HashTable;
 use crate::checkpoint::log::{self, Checkpoint, Facts};
-use crate::control::words::WordCounts;
+use crate::control::words::{SLOT_WORDS, WordCounts};
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::data::seed::Seed;
@@ -222,6 +222,8 @@ impl Prepared {
             pages_per_arena: self.plan.pages_per_arena,
             page_bytes: self.plan.page_bytes,
             extra_words: self.room.words(),
+            slot_words: SLOT_WORDS,
+            guarded_words: self.room.guarded_words(),
             extents: self.shelf.extents,
             file_extents: self.shelf.file_extents,
             extent_bytes: self.shelf.extent_bytes,

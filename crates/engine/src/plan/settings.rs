@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use gristmill_os::machine::NumaNode;
 use gristmill_os::room::temporary_folder;
-use rustix::process::Signal;
 
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::input::records::Records;
-use crate::testing::kill_points::Moment;
+use crate::testing::kill_points::{Deed, Moment};
 
 /// Whether workers share an address space.
 ///
@@ -307,7 +306,7 @@ pub(crate) struct Settings {
     /// For tests: the nodes of the machine. Empty: those that it has.
     pub nodes: Vec<NumaNode>,
     /// For tests: the worker in this slot sends itself this signal at the n-th such moment.
-    pub kill_points: Vec<(usize, Moment, u64, Signal)>,
+    pub kill_points: Vec<(usize, Moment, u64, Deed)>,
 }
 
 impl Default for Settings {

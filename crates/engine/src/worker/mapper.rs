@@ -142,11 +142,12 @@ impl<J: Program> Mapper<J> {
         let changes = changes_of_outputs(work, lane, task)?;
         let digest = Digest { changes, ..digest };
         let Digest { pairs: again, .. } = digest;
-        let proved = work.shared.prove(task, lane.outbox.round, digest, !work.outputs.is_empty());
+        let proved = work.shared.prove(task, lane.outbox.round(), digest, !work.outputs.is_empty());
         proved.map_err(|Digest { pairs: first, .. }| Failure::OtherPairs { task, first, again })?;
         work.shared.set_accumulated(task, work.accumulators, &accumulator::of_this_task());
         merge_outputs(work, lane, task)?;
         lane.meter.add(Count::InputBytes, work.task_bytes(task));
+        lane.outbox.sums.add_task(task);
         work.shared.end_task(lane.slot);
         Ok(())
     }
@@ -173,7 +174,8 @@ impl<J: Program> Mapper<J> {
         lane.outbox.kill_point.passes(Moment::Flushed);
         // By one store, after the last page was sent. While some task is unclaimed, the round goes on, and nobody needs
         // to look.
-        let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
+        let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round());
+        work.shared.enter(lane.slot, lane.outbox.epoch, round, lane.outbox.sums);
         let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
         lane.outbox.kill_point.passes(Moment::Committed);
         lane.outbox.ring_receivers();
@@ -258,7 +260,7 @@ fn merge_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: u
                 }
                 std::thread::yield_now();
             }
-            shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
+            shared.start_clock(slot, start_ns.saturating_add(monotonic_ns() - waits_since_ns));
         }
         outbox.kill_point.passes(Moment::Latched);
     };
