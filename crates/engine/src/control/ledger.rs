@@ -54,7 +54,8 @@ impl Shared<'_> {
     /// A worker has committed an epoch that it has not entered.
     pub fn entered(&self, round: u32) -> Result<Sums> {
         let mut all = Sums::default();
-        for slot in 1..self.slots_born() {
+        // The words of a slot without a worker are zeros, in memory that nobody has touched.
+        for slot in (1..self.slots_born()).filter(|slot| self.pages.is_claimed(*slot)) {
             let committed = self.commit(slot).committed();
             let [epoch, of, tasks, pages] =
                 std::array::from_fn(|at| self.entry(slot, committed)[at].load(Ordering::Relaxed));
@@ -77,6 +78,9 @@ impl Shared<'_> {
 
     /// Returns the sum of the pages that a reducer has received in `round`.
     pub fn received(&self, slot: usize, round: u32) -> u64 {
+        if !self.pages.is_claimed(slot) {
+            return 0;
+        }
         let of = self.slot(slot, Slot::ReceivedRound).load(Ordering::Relaxed);
         if of == u64::from(round) + 1 { self.slot(slot, Slot::Received).load(Ordering::Relaxed) } else { 0 }
     }

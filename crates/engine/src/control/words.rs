@@ -525,7 +525,8 @@ impl<'p> Shared<'p> {
     /// Returns whether a worker is spilling.
     pub fn somebody_spills(&self) -> bool {
         (1..self.slots_born()).any(|slot| {
-            self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == Reducing::Spills as u64
+            self.pages.is_claimed(slot)
+                && self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == Reducing::Spills as u64
                 && !self.pages.is_dead(slot)
         })
     }
@@ -608,6 +609,9 @@ impl<'p> Shared<'p> {
 
     /// Returns a worker's counters as it last published them.
     pub fn counters(&self, slot: usize) -> Counters {
+        if !self.pages.is_claimed(slot) {
+            return Counters::default();
+        }
         Counters::from_values(self.slot_words(slot)[COUNTERS_AT..].iter().map(|word| word.load(Ordering::Relaxed)))
     }
 }

@@ -127,7 +127,7 @@ impl Coordinator<'_, '_, '_, '_> {
         // waiting for the coordinator to take their result while the coordinator waits for this round.
         let is_drained = |partition: &usize| {
             let owner = shared.owner(*partition);
-            shared.since(*partition) != round || shared.is_drained(owner, round) || self.is_idle(owner)
+            shared.since(*partition) != round || self.is_idle(owner) || shared.is_drained(owner, round)
         };
         // 1. A drained partition stays drained until the next round, unless it is tainted.
         let (of, below) = self.drained.get();

@@ -37,6 +37,8 @@ impl Coordinator<'_, '_, '_, '_> {
         // The coordinator reads from the shelf.
         let _ends = shared.pages.claim(COORDINATOR);
         let shelf = shared.pages.shelf();
+        // What the step maps, if it maps pairs.
+        let mut mapped: Vec<Piece> = Vec::new();
         for number in 0.. {
             // 1. Run the step. No worker is finished before the last step is complete.
             while !self.step_is_complete() {
@@ -50,7 +52,7 @@ impl Coordinator<'_, '_, '_, '_> {
             // All tasks are committed, so no worker is inside one.
             let settled = outputs.settle()?;
             let reader = shelf.reader(COORDINATOR);
-            let kept = self.check_kept(&reader)?;
+            let kept = self.check_kept(&reader, &mapped)?;
             let totals = self.accumulate()?;
             let mut step = Step::new(shared, &reader, &settled, &totals, seed, number);
             let pairs = step.pairs();
@@ -80,14 +82,16 @@ impl Coordinator<'_, '_, '_, '_> {
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
             shared.set_step(number + 1, pieces.as_deref());
             self.kept.mark(self.setup.start_ns, Event::Step(number + 1));
-            self.open_step(round, pieces.map_or(tasks.len(), |pieces| pieces.len()));
+            self.open_step(round, pieces.as_ref().map_or(tasks.len(), Vec::len));
+            mapped = pieces.unwrap_or_default();
             shared.ring_all();
         }
         unreachable!("a job runs out of rounds before it runs out of numbers")
     }
 
-    /// Returns the pieces of all partitions, after checking that they are on the shelf and do not overlap.
-    fn check_kept(&self, reader: &Reader<'_>) -> Result<Vec<Piece>> {
+    /// Returns the pieces of all partitions, after checking that they are on the shelf and overlap neither with each other nor with those that the step
+    /// has `mapped`.
+    fn check_kept(&self, reader: &Reader<'_>, mapped: &[Piece]) -> Result<Vec<Piece>> {
         let shared = self.setup.shared;
         let mut all = Vec::new();
         for partition in 0..shared.partitions() {
@@ -99,7 +103,7 @@ impl Coordinator<'_, '_, '_, '_> {
             }
         }
         let mut places: Vec<(u32, u32, u32)> =
-            all.iter().map(|piece| (piece.extent, piece.start, piece.bytes)).collect();
+            all.iter().chain(mapped).map(|piece| (piece.extent, piece.start, piece.bytes)).collect();
         places.sort_unstable();
         let meet = |[a, b]: &[(u32, u32, u32); 2]| a.0 == b.0 && b.1 - a.1 < a.2;
         match places.array_windows().any(meet) {
