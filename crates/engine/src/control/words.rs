@@ -120,6 +120,8 @@ pub(crate) enum Slot {
     /// The round + 1 of which it has received pages, and their sum: see [`ledger`](super::ledger).
     ReceivedRound,
     Received,
+    /// 1 while the worker merges into shared outputs.
+    Merges,
     /// The first of [`FAILURE_WORDS`].
     Failure,
     /// The first of [`LEDGER_WORDS`].
@@ -520,6 +522,15 @@ impl<'p> Shared<'p> {
     /// Returns whether `slot` works on arrived pairs. If it dies meanwhile, its task is not to blame.
     pub fn is_reducing(&self, slot: usize) -> bool {
         self.slot(slot, Slot::Reducing).load(Ordering::Acquire) != Reducing::Nothing as u64
+    }
+
+    /// Notes whether `slot` merges into shared outputs. It takes latches only meanwhile.
+    pub fn set_merging(&self, slot: usize, merges: bool) {
+        self.slot(slot, Slot::Merges).store(u64::from(merges), Ordering::Release);
+    }
+
+    pub fn is_merging(&self, slot: usize) -> bool {
+        self.slot(slot, Slot::Merges).load(Ordering::Acquire) == 1
     }
 
     /// Returns whether a worker is spilling.

@@ -249,7 +249,18 @@ fn merge_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: u
     lane.meter.enter(Phase::Merge);
     let Lane { shared, slot, ref outbox, .. } = *lane;
     let take = |latch: Latch<'_>| {
-        let try_take = || latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize));
+        let mut impostor = Impostor::default();
+        let mut try_take = || {
+            latch.try_take(slot as u32, |holder| {
+                let holder = holder as usize;
+                let can_hold = holder != slot && holder < shared.slots_born();
+                assert!(
+                    !impostor.is_seen(holder, can_hold && (shared.is_merging(holder) || shared.pages.is_dead(holder))),
+                    "a shared word was overwritten: a latch names worker {holder}, which does not merge"
+                );
+                can_hold && shared.pages.is_dead(holder)
+            })
+        };
         if !try_take() {
             // The holder of the latch merges one OS page, or is dead and will be declared dead, or is stopped. This
             // task is not late.
@@ -264,7 +275,44 @@ fn merge_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: u
         }
         outbox.kill_point.passes(Moment::Latched);
     };
+    shared.set_merging(slot, true);
     let merged = work.outputs.merge(take, || outbox.kill_point.passes(Moment::Merged));
+    shared.set_merging(slot, false);
     lane.meter.add(Count::OsPagesMerged, merged.map_err(|what| Failure::Conflict { task, what })?);
     Ok(())
+}
+
+/// A holder of a latch that cannot hold it: seen often enough, and in a row, that it has not just taken or released it.
+#[derive(Default)]
+struct Impostor {
+    holder: usize,
+    looks: u32,
+}
+
+impl Impostor {
+    const LOOKS: u32 = 10_000;
+
+    /// Notes the holder of the latch, and whether it can be one. Returns whether it is an impostor.
+    fn is_seen(&mut self, holder: usize, can_hold: bool) -> bool {
+        let goes_on = !can_hold && self.holder == holder;
+        *self = Impostor { holder, looks: if goes_on { self.looks + 1 } else { 0 } };
+        self.looks >= Impostor::LOOKS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_that_never_merges_is_an_impostor() {
+        // A latch that was overwritten with the number of a living worker was waited for without an end.
+        let seen = |can_hold: &dyn Fn(u32) -> bool| {
+            let mut impostor = Impostor::default();
+            (0..3 * Impostor::LOOKS).position(|look| impostor.is_seen(2, can_hold(look)))
+        };
+        assert_eq!(seen(&|_| false), Some(Impostor::LOOKS as usize));
+        assert_eq!(seen(&|look| look % 5000 == 0), None);
+        assert_eq!(seen(&|_| true), None);
+    }
 }
