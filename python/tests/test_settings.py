@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill import options, settings
+from gristmill import _native, options, settings
 
 ROOT = Path(__file__).parents[2]
 on_machine = pytest.mark.parametrize("engine", ["machine"], indirect=True)
@@ -163,3 +163,8 @@ def test_workers_bounds_the_functions_that_run_at_the_same_time(shuffles: bool) 
         changes = sorted([(began, 1) for began, _, _ in calls] + [(ended, -1) for _, ended, _ in calls])
         at_once = [sum(change for _, change in changes[:count]) for count in range(len(changes) + 1)]
         assert max(at_once) == workers == len({pid for _, _, pid in calls})
+
+
+def test_processors_are_those_that_the_control_groups_leave() -> None:
+    """On a node of 64 processors with a quota of 2, a job started 64 workers."""
+    assert 1 <= _native.processors() <= len(os.sched_getaffinity(0))

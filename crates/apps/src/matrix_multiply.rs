@@ -145,7 +145,7 @@ const FROM_THE_LEFT: &[u8] = &[0];
 const IN_PLACE: &[u8] = &[1];
 
 fn block_rows(rows: usize) -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let processors = gristmill_os::machine::processors().usable;
     rows.div_ceil(BLOCKS_PER_PROCESSOR * processors).clamp(BLOCK_ROWS_MIN, BLOCK_ROWS_MAX)
 }
 

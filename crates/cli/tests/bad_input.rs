@@ -109,6 +109,57 @@ fn an_empty_file_has_no_words() {
     assert!(answer(&mut word_count(["/dev/null"])).is_empty());
 }
 
+/// A `TMPDIR` that was missing, empty or a file stopped every job, even one that put nothing there, and the message did not
+/// name it.
+#[test]
+fn the_folder_that_tmpdir_names_is_looked_at_when_something_is_put_there() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [text, output, missing] = ["text", "output", "missing"].map(|name| dir.path().join(name));
+    let lines: Vec<String> = (0..200_000).map(|n| format!("{:08}\n", n * 7919 % 200_000)).collect();
+    fs::write(&text, lines.concat()).expect("written");
+    let with = |tmpdir: &Path, arguments: &[&str]| {
+        let mut command = gristmill(arguments.iter());
+        command.env("TMPDIR", tmpdir).current_dir(dir.path());
+        command
+    };
+    let piped = |tmpdir: &Path| {
+        let mut command = with(tmpdir, &["word-count", "--quiet"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdin.take().expect("a pipe").write_all(b"b a b\n"));
+        child.wait_with_output().expect("it ends")
+    };
+    for tmpdir in [&missing, &text, Path::new("")] {
+        for arguments in [
+            &["word-count", "--quiet", "-o", "output", "text"][..],
+            &["sort", "--workers", "2", "-o", "output", "text"],
+            &["string-match", "--keys", "text", "text", "-o", "output"],
+            &["palindromes", "--print", "total", "text"],
+        ] {
+            answer(&mut with(tmpdir, arguments));
+        }
+        assert!(fs::metadata(&output).expect("there").len() >= 200_000 * 9);
+    }
+    fs::write(dir.path().join("list"), "echo 1\n").expect("written");
+    let spills = ["sort", "--workers", "2", "--memory", "12MiB", "-o", "output", "text"];
+    for (tmpdir, why) in [(&missing, "No such file or directory"), (&text, "Not a directory")] {
+        let place = format!("folder {} (TMPDIR): {why} (os error ", tmpdir.display());
+        let said = complaint(&mut with(tmpdir, &spills), 1);
+        assert!(said.contains(&place) && said.contains("ame another folder with --spill-dir"), "{said}");
+        let said = String::from_utf8(piped(tmpdir).stderr).expect("text");
+        assert!(said.contains(&place) && said.contains("name another folder with --spill-dir"), "{said}");
+        let said = complaint(&mut with(tmpdir, &["batch", "--history", "history", "list"]), 1);
+        assert!(said.contains(&format!("kept in {} (TMPDIR): {why}", tmpdir.display())), "{said}");
+    }
+    // As for the shell and for mktemp, an empty value is none.
+    assert_eq!(piped(Path::new("")).stdout, b"a\t1\nb\t2\n");
+    answer(&mut with(Path::new(""), &spills));
+    let sorted = fs::read(&output).expect("there");
+    let mut lines = lines;
+    lines.sort();
+    assert!(sorted == lines.concat().as_bytes());
+}
+
 #[test]
 fn a_fifo_is_read_to_its_end() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -233,7 +233,7 @@ mod tests {
         let ceilings = Ceilings::measure(&plan, |_| {});
         assert!(ceilings.rows[0].read > 0.0 && ceilings.rows[0].page_cache.is_none());
         assert!(ceilings.notes.iter().any(|note| note.contains("/nowhere")), "{:?}", ceilings.notes);
-        plan.folder = std::env::temp_dir();
+        plan.folder = gristmill_os::room::temporary_folder();
         plan.file_bytes = 1 << 20;
         assert!(Ceilings::measure(&plan, |_| {}).rows[0].page_cache.is_some());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_os::file_size::limit_bytes;
-use gristmill_os::room::TemporaryFolder;
+use gristmill_os::room::{TemporaryFolder, named};
 
 use crate::failure::{Doing, Failure};
 use crate::memory::{is_limit, shown};
@@ -76,7 +76,7 @@ pub enum Error {
     /// A stream cannot be copied to a file, which is needed to read it twice.
     #[error(
         "cannot copy {} to the folder {}: {} ({copied_bytes} bytes were copied). A pipe is copied first, because it can be read only once: name another folder with Input::spool_dir, or read it without a copy with Input::read_once",
-        path.display(), folder.display(), says(source)
+        path.display(), named(folder), says(source)
     )]
     Spool {
         /// The stream.
@@ -344,7 +344,7 @@ pub enum Error {
     /// Pairs that did not fit in memory could not be spilled to disk.
     #[error(
         "cannot {doing} in the spill folder {}: {} (this worker had spilled {spilled_bytes} bytes). {} another folder with Job::spill_dirs, or give the job more memory with Job::memory",
-        path.display(),
+        named(path),
         says(source),
         if let Some(room) = room(source) { format!("{room}, name") } else { "Name".to_owned() }
     )]
@@ -429,6 +429,17 @@ pub enum Error {
         /// The number of times that the job had started over for this reason.
         anew: u32,
     },
+    /// A word that workers share has a value that no worker gives it.
+    #[error(
+        "a shared word was overwritten{}: {what}. A function of the program has written there through a stray pointer, so no result can be trusted, and the job stopped. Look for the pointer with a memory checker (valgrind, or -fsanitize=address)",
+        worker.map(|worker| format!(" by worker {worker}")).unwrap_or_default()
+    )]
+    Overwritten {
+        /// The worker that has done it, if only one could.
+        worker: Option<usize>,
+        /// The word, or what does not agree.
+        what: String,
+    },
     /// Somebody cancelled the job: through its [`CancelToken`](crate::CancelToken), or because
     /// [`Job::on_progress`](crate::Job::on_progress) returned `Break`.
     #[error("the job was cancelled")]
@@ -458,6 +469,11 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// Makes the error of a word that no worker writes like that.
+pub(crate) fn overwritten(worker: Option<usize>, what: &str) -> Error {
+    Error::Overwritten { worker, what: what.to_owned() }
 }
 
 /// Describes the two results of one task.

@@ -102,7 +102,7 @@ fn sampled() {
     // processors.
     let slow = Numbers { on_sample: || std::thread::sleep(Duration::from_micros(100)) };
     let (plan, summary) = run(&slow, &numbers(1 << 17), |job| job);
-    let cpus = std::thread::available_parallelism().expect("known").get();
+    let cpus = gristmill_os::machine::processors().usable;
     assert!(chosen(&plan, "workers").starts_with(&cpus.min(4).to_string()) || cpus > 4, "{plan:?}");
     assert!(
         summary.tasks > 4,

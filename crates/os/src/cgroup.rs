@@ -38,7 +38,7 @@ const V2: Generation = Generation {
 /// The tightest limit in bytes, if any.
 pub fn memory_limit_bytes() -> Option<u64> {
     let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
-    directories(generation.mount, &path).iter().filter_map(|dir| limit_in(generation, dir)).min()
+    directories(Path::new(generation.mount), &path).iter().filter_map(|dir| limit_in(generation, dir)).min()
 }
 
 fn limit_in(generation: &Generation, dir: &Path) -> Option<u64> {
@@ -48,10 +48,14 @@ fn limit_in(generation: &Generation, dir: &Path) -> Option<u64> {
 
 /// The tightest quota of time in processors, if any.
 pub fn processors_quota() -> Option<f64> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let (is_v1, path) = own_path(&text, "cpu")?;
-    let mount = if is_v1 { "/sys/fs/cgroup/cpu" } else { V2.mount };
-    directories(mount, &path).iter().filter_map(|dir| quota_in(is_v1, dir)).min_by(f64::total_cmp)
+    quota_below(Path::new(V2.mount), &fs::read_to_string("/proc/self/cgroup").ok()?)
+}
+
+/// The tightest quota along the path that `proc_self_cgroup` names, where all cgroups are mounted below `root`.
+fn quota_below(root: &Path, proc_self_cgroup: &str) -> Option<f64> {
+    let (is_v1, path) = own_path(proc_self_cgroup, "cpu")?;
+    let mount = if is_v1 { root.join("cpu") } else { root.to_owned() };
+    directories(&mount, &path).iter().filter_map(|dir| quota_in(is_v1, dir)).min_by(f64::total_cmp)
 }
 
 fn quota_in(is_v1: bool, dir: &Path) -> Option<f64> {
@@ -73,7 +77,7 @@ fn quota_in(is_v1: bool, dir: &Path) -> Option<f64> {
 /// File cache that the kernel drops first counts as free.
 pub fn memory_left_bytes() -> Option<u64> {
     let (generation, path) = own_cgroup(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
-    directories(generation.mount, &path).iter().filter_map(|dir| left_in(generation, dir)).min()
+    directories(Path::new(generation.mount), &path).iter().filter_map(|dir| left_in(generation, dir)).min()
 }
 
 fn left_in(generation: &Generation, dir: &Path) -> Option<u64> {
@@ -98,7 +102,7 @@ pub fn oom_kills() -> Option<u64> {
 fn oom_counter() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let cgroup = own_cgroup(&own).into_iter().flat_map(|(generation, path)| {
-        directories(generation.mount, &path).into_iter().map(|dir| dir.join(generation.kills))
+        directories(Path::new(generation.mount), &path).into_iter().map(|dir| dir.join(generation.kills))
     });
     cgroup
         .chain([PathBuf::from("/proc/vmstat")])
@@ -128,8 +132,7 @@ fn own_path(proc_self_cgroup: &str, controller: &str) -> Option<(bool, String)> 
 }
 
 /// The directory at `path` below the mount point and its ancestors, innermost first.
-fn directories(mount: &str, path: &str) -> Vec<PathBuf> {
-    let mount = Path::new(mount);
+fn directories(mount: &Path, path: &str) -> Vec<PathBuf> {
     let own = mount.join(path.trim_start_matches('/'));
     own.ancestors().take_while(|dir| dir.starts_with(mount)).map(Path::to_owned).collect()
 }
@@ -159,8 +162,9 @@ mod tests {
     #[test]
     fn limits_are_looked_up_to_the_mount_point_and_no_further() {
         let expected = ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"];
-        assert_eq!(directories(V2.mount, "/a/b"), expected.map(PathBuf::from));
-        assert_eq!(directories(V2.mount, "/"), [PathBuf::from("/sys/fs/cgroup/")]);
+        let mount = Path::new(V2.mount);
+        assert_eq!(directories(mount, "/a/b"), expected.map(PathBuf::from));
+        assert_eq!(directories(mount, "/"), [PathBuf::from("/sys/fs/cgroup/")]);
     }
 
     #[test]
@@ -179,6 +183,34 @@ mod tests {
             write("cpu.max", text);
             assert_eq!(quota_in(false, dir.path()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn the_tightest_quota_along_the_path_counts_in_both_generations() {
+        // On a node of 64 processors whose slice had a limit of 2, jobs started 64 workers: only the queue of
+        // `gristmill batch` looked at the quota.
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let file = root.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        write("slice/pod/cpu.max", "max 100000\n");
+        write("slice/cpu.max", "150000 100000\n");
+        write("other/cpu.max", "50000 100000\n");
+        let quota = |own: &str| quota_below(root.path(), own);
+        assert_eq!(quota("0::/slice/pod\n"), Some(1.5));
+        assert_eq!(quota("0::/slice/pod/made-later\n"), Some(1.5));
+        assert_eq!(quota("0::/\n"), None);
+        // In a container the path may be the host's; the container's own directory is where cgroups are mounted.
+        write("cpu.max", "300000 100000\n");
+        assert_eq!(quota("0::/docker/ab\n"), Some(3.0));
+        for (file, text) in [("a/b", "400000"), ("a", "250000"), ("", "-1")] {
+            write(&format!("cpu/{file}/cpu.cfs_quota_us"), text);
+            write(&format!("cpu/{file}/cpu.cfs_period_us"), "100000\n");
+        }
+        assert_eq!(quota("4:cpu,cpuacct:/a/b\n0::/other\n"), Some(2.5));
+        assert_eq!(quota("4:cpu,cpuacct:/\n0::/other\n"), None);
     }
 
     #[test]

@@ -75,6 +75,43 @@ pub fn memory_limit_bytes() -> Option<u64> {
     cgroup::memory_limit_bytes()
 }
 
+/// The number of processors that this process may keep busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processors {
+    /// The number of processors that it may run on: `taskset` and cpusets leave them.
+    pub allowed: usize,
+    /// The number to count with: `allowed`, or less if the quota of its cgroups gives less time.
+    pub usable: usize,
+}
+
+impl Processors {
+    /// Applies a quota. As in Java and Go, a part of a processor counts as one, and there is at least one.
+    ///
+    /// ```
+    /// use gristmill_os::machine::Processors;
+    ///
+    /// assert_eq!(Processors::within(64, Some(1.5)), Processors { allowed: 64, usable: 2 });
+    /// assert_eq!(Processors::within(2, Some(3.0)).usable, 2);
+    /// ```
+    pub fn within(allowed: usize, quota: Option<f64>) -> Processors {
+        let allowed = allowed.max(1);
+        let usable = quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as usize));
+        Processors { allowed, usable }
+    }
+}
+
+/// Counts the processors of this thread: those it may run on, and how many of them its cgroups let it keep busy.
+///
+/// If the machine has more than 1024 processors, it counts one.
+///
+/// ```
+/// let processors = gristmill_os::machine::processors();
+/// assert!(1 <= processors.usable && processors.usable <= processors.allowed);
+/// ```
+pub fn processors() -> Processors {
+    Processors::within(cpus_allowed().map_or(1, |cpus| cpus.len()), cgroup::processors_quota())
+}
+
 /// The processor quota of this process's cgroups, in processors (such as 2.5), if any.
 pub fn processors_quota() -> Option<f64> {
     cgroup::processors_quota()
@@ -221,6 +258,13 @@ pub fn address_space_limit_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_processor_counts_as_one() {
+        let usable = |allowed, quota| Processors::within(allowed, quota).usable;
+        assert_eq!((usable(8, Some(2.5)), usable(8, None), usable(8, Some(2.0)), usable(2, Some(2.5))), (3, 8, 2, 2));
+        assert_eq!((usable(8, Some(0.01)), usable(0, Some(0.1)), usable(0, None)), (1, 1, 1));
+    }
 
     #[test]
     fn cpu_lists_read_as_the_kernel_writes_them() {

@@ -245,8 +245,33 @@ impl Region {
         self.protect(range, MprotectFlags::READ | MprotectFlags::WRITE)
     }
 
+    /// As [`Region::forbid_writes`], for a range of bytes before the page area. All atomics must have been asked for before: the borders
+    /// may lie there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Region::forbid_writes`].
+    ///
+    /// # Panics
+    ///
+    /// When `range` does not lie before the page area, or does not begin and end with an OS page.
+    pub fn forbid_control_writes(&self, range: Range<usize>) -> io::Result<()> {
+        assert!(range.end <= self.page_area_start, "{range:?} lies before the page area");
+        self.protect_bytes(range, MprotectFlags::READ)
+    }
+
+    /// The bytes before the page area: the control area, the borders, and room up to the next multiple of 2 MiB.
+    pub fn page_area_start(&self) -> usize {
+        self.page_area_start
+    }
+
     fn protect(&self, range: Range<usize>, rights: MprotectFlags) -> io::Result<()> {
         assert!(range.start <= range.end && range.end <= self.page_area_bytes, "{range:?} lies in the page area");
+        self.protect_bytes(self.page_area_start + range.start..self.page_area_start + range.end, rights)
+    }
+
+    /// Sets the rights of this process to a range of the mapping.
+    fn protect_bytes(&self, range: Range<usize>, rights: MprotectFlags) -> io::Result<()> {
         let os_page_bytes = os_page_bytes();
         assert!(
             range.start.is_multiple_of(os_page_bytes) && range.end.is_multiple_of(os_page_bytes),
@@ -257,7 +282,7 @@ impl Region {
         }
         // SAFETY: the range lies inside the mapping. Contents stay; a reference through which somebody writes where that is
         // forbidden ends the process and changes nothing.
-        unsafe { mprotect(self.page_area().add(range.start).as_ptr().cast(), range.len(), rights) }?;
+        unsafe { mprotect(self.base.add(range.start).as_ptr().cast(), range.len(), rights) }?;
         Ok(())
     }
 

@@ -13,6 +13,31 @@ use rustix::io::Errno;
 /// By default, one part in so many of what is free at the start stays free.
 const PARTS_KEPT_FREE: u64 = 10;
 
+/// The folder for temporary files if none is named: `TMPDIR`, or `/tmp` if that is not set or empty.
+///
+/// ```
+/// assert!(!gristmill_os::room::temporary_folder().as_os_str().is_empty());
+/// ```
+pub fn temporary_folder() -> PathBuf {
+    tmpdir().unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+fn tmpdir() -> Option<PathBuf> {
+    std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// A path in words: with the name of the variable, if it is the folder that `TMPDIR` names.
+///
+/// ```
+/// use std::path::Path;
+///
+/// assert_eq!(gristmill_os::room::named(Path::new("/no/such/folder")), "/no/such/folder");
+/// ```
+pub fn named(folder: &Path) -> String {
+    let shown = folder.display();
+    if tmpdir().is_some_and(|path| path == folder) { format!("{shown} (TMPDIR)") } else { shown.to_string() }
+}
+
 /// A folder for temporary files, on a disk that others use too.
 ///
 /// ```

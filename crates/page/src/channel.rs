@@ -7,6 +7,7 @@
 use std::marker::PhantomData;
 
 use gristmill_os::machine::cpu_now;
+use gristmill_ring::Overwritten;
 
 use crate::layout::Pages;
 use crate::reuse::Reuse;
@@ -227,9 +228,13 @@ impl<'r> Sender<'r> {
     }
 
     /// Collects the returned pages, and returns their count.
+    ///
+    /// # Panics
+    /// When somebody else has written to the mailbox, so that a page comes home that is there, or of another arena.
     pub fn collect(&mut self) -> usize {
         self.pages.check_claim(self.slot);
-        self.pages.returned(self.slot).take_all(&mut self.returned);
+        let taken = self.pages.returned(self.slot).take_all(&mut self.returned);
+        taken.unwrap_or_else(|error| panic!("{error}"));
         let collected = self.returned.len();
         while let Some(number) = self.returned.pop() {
             self.come_home(number);
@@ -260,7 +265,9 @@ impl<'r> Sender<'r> {
     }
 
     fn come_home(&mut self, number: u32) {
-        self.of(number).whereabouts = HOME;
+        let taken = number.checked_sub(self.first).and_then(|index| self.taken.get_mut(index as usize));
+        let was_away = taken.is_some_and(|taken| std::mem::replace(&mut taken.whereabouts, HOME) != HOME);
+        assert!(was_away, "a shared word was overwritten: page {number} comes home and was not away");
         if self.reuse == Reuse::Discard {
             // A kernel that refuses leaves the page as it was, which is right too.
             // SAFETY: the page has come home and is in no list yet: its reader gave it up, or runs no more.
@@ -286,13 +293,25 @@ impl<'r> Receiver<'r> {
     }
 
     /// The next page that has arrived. Those of one producer come in the order in which they were sent.
+    ///
+    /// # Panics
+    /// When somebody else has written to the mailbox.
     #[inline]
     pub fn recv(&mut self) -> Option<PageRef<'r>> {
+        self.try_recv().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`Receiver::recv`].
+    ///
+    /// # Errors
+    /// Somebody else has written to the mailbox. The pages that were in it are lost.
+    #[inline]
+    pub fn try_recv(&mut self) -> Result<Option<PageRef<'r>>, Overwritten> {
         self.pages.check_claim(self.slot);
         if self.arrived.is_empty() {
-            self.pages.arrived(self.slot).take_all(&mut self.arrived);
+            self.pages.arrived(self.slot).take_all(&mut self.arrived)?;
         }
-        let number = self.arrived.pop()?;
+        let Some(number) = self.arrived.pop() else { return Ok(None) };
         let range = self.pages.page_range(number);
         // SAFETY: the mailbox gave us this number exactly once, and its producer gave up the `PageMut` to put
         // it in and will not make another before we return it; the range lies inside the page area.
@@ -300,7 +319,7 @@ impl<'r> Receiver<'r> {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts(start.as_ptr(), range.len())
         };
-        Some(PageRef { bytes, number, producer: self.pages.slot_of(number), stays: PhantomData })
+        Ok(Some(PageRef { bytes, number, producer: self.pages.slot_of(number), stays: PhantomData }))
     }
 
     /// True when no page is waiting.

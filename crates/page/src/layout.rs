@@ -1,17 +1,23 @@
 //! The layout of the region.
 //!
 //! ```text
-//!  control area (atomics only)                                     page area (bytes)
-//!  +-------+-----------+--------+-----------+-------------+        +---------+-----+----------+-----
-//!  | lives | mailboxes | links  | extents   | extra words |        | arena 0 | ... | extent 0 | ...
-//!  +-------+-----------+--------+-----------+-------------+        +---------+-----+----------+-----
-//!   u32 per  128 bytes   u32 per  count,      u64 each,             pages_per_arena  extent_bytes
-//!   slot,    per slot    page of  2 u32 per   the engine's          pages of         each
-//!   deaths               a slot   extent,                           page_bytes each
+//!  control area (atomics only)                                                                page area (bytes)
+//!  +-------+-----------+--------+-----------+-------------+--------------+---------------+     +---------+-----+----------+-----
+//!  | lives | mailboxes | links  | extents   | extra words | words of     | guarded words |     | arena 0 | ... | extent 0 | ...
+//!  |       |           |        |           |             | slot 0, 1 .. |               |     |         |     |          |
+//!  +-------+-----------+--------+-----------+-------------+--------------+---------------+     +---------+-----+----------+-----
+//!   u32 per  128 bytes   u32 per  count,      u64 each,     whole OS       u64 each,            pages_per_arena  extent_bytes
+//!   slot,    per slot    page of  2 u32 per   the engine's  pages of u64   the engine's         pages of         each
+//!   deaths               a slot   extent,                                                       page_bytes each
 //!                                 1 per slot
+//!
+//!  a worker writes:      nothing | -------- all ---------- | its own      | nothing       |    its own ...
 //!
 //!  mailboxes of a slot:  | doorbell | pages sent to it | its own pages that come home | unused ... |
 //! ```
+//!
+//! *Who writes.* A worker process may write where the line above says ([`Pages::keep_to_arena`]); a stray write elsewhere ends it. So
+//! `lives`, the words of slots and the guarded words begin and end with an OS page.
 //!
 //! *Invariants.* The number of a page is its slot times `pages_per_arena` plus its index in the arena, so a number names a page
 //! of the region. Each page has one link, because it is in one mailbox at a time. Extents start at a multiple of 4096,
@@ -28,6 +34,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use gristmill_os::Region;
 use gristmill_os::ended::{Ended, this_worker};
+use gristmill_os::machine::os_page_bytes;
 use gristmill_os::room::{NoRoom, TemporaryFolder};
 use gristmill_ring::{Doorbell, Mailbox};
 
@@ -52,8 +59,12 @@ pub struct Shape {
     pub pages_per_arena: usize,
     /// Size of a page in bytes; a multiple of 4096, so that a page can be given back to the kernel alone.
     pub page_bytes: usize,
-    /// Shared `u64` words for the layer above.
+    /// Shared `u64` words for the layer above, which every worker may write.
     pub extra_words: usize,
+    /// `u64` words of each slot for the layer above. A worker process that [keeps to its arena](Pages::keep_to_arena) writes only those of its own slot.
+    pub slot_words: usize,
+    /// `u64` words for the layer above that no such worker writes.
+    pub guarded_words: usize,
     /// Extents of the shelf.
     pub extents: usize,
     /// How many of them, the last ones, lie in a file ([`Pages::with_file`]).
@@ -88,6 +99,10 @@ pub struct Pages {
     links_at: usize,
     extents_at: usize,
     extra_at: usize,
+    slots_at: usize,
+    /// The distance between the words of two slots in bytes.
+    slot_bytes: usize,
+    guarded_at: usize,
     shelf_at: usize,
     /// Where the first extent lies that is in the file.
     file_at: usize,
@@ -129,7 +144,8 @@ impl Pages {
         assert!(shape.extent_bytes.is_multiple_of(4096), "extent_bytes is a multiple of 4096");
         let pages = shape.slots * shape.pages_per_arena;
         assert!(u32::try_from(pages).is_ok_and(|pages| pages < u32::MAX), "{pages} pages have numbers of 32 bits");
-        let mailboxes_at = ((shape.slots + 1) * 4).next_multiple_of(LINE_BYTES);
+        let os_page_bytes = os_page_bytes();
+        let mailboxes_at = ((shape.slots + 1) * 4).next_multiple_of(os_page_bytes);
         let links_at = mailboxes_at + shape.slots * LINE_BYTES;
         let extents_at = (links_at + pages * 4).next_multiple_of(LINE_BYTES);
         let extra_at = (extents_at + shelf_words(&shape) * 4).next_multiple_of(LINE_BYTES);
@@ -137,7 +153,10 @@ impl Pages {
         let shelf_at = arenas_bytes.next_multiple_of(shape.extent_bytes.max(1));
         let in_memory = shape.extents - shape.file_extents;
         let memory_bytes = shelf_at + in_memory * shape.extent_bytes;
-        let control_bytes = extra_at + shape.extra_words * 8;
+        let slots_at = (extra_at + shape.extra_words * 8).next_multiple_of(os_page_bytes);
+        let slot_bytes = (shape.slot_words * 8).next_multiple_of(os_page_bytes);
+        let guarded_at = slots_at + shape.slots * slot_bytes;
+        let control_bytes = guarded_at + shape.guarded_words * 8;
         let file_bytes = shape.file_extents * shape.extent_bytes;
         let region = match &file {
             Some(ShelfFile { file, .. }) => Region::with_file(control_bytes, memory_bytes, file, file_bytes)?,
@@ -146,8 +165,24 @@ impl Pages {
                 Region::new(control_bytes, memory_bytes)?
             }
         };
+        // The region notes how far each kind of atomics reaches, where a worker may not write.
+        region.u32s(0, extra_at / 4);
+        region.u64s(extra_at, (control_bytes - extra_at) / 8);
         let file_at = region.page_area_bytes() - file_bytes;
-        Ok(Pages { region, shape, mailboxes_at, links_at, extents_at, extra_at, shelf_at, file_at, file })
+        Ok(Pages {
+            region,
+            shape,
+            mailboxes_at,
+            links_at,
+            extents_at,
+            extra_at,
+            slots_at,
+            slot_bytes,
+            guarded_at,
+            shelf_at,
+            file_at,
+            file,
+        })
     }
 
     /// Returns whether an extent lies in the file.
@@ -250,15 +285,51 @@ impl Pages {
         self.region.u64s(self.extra_at, self.shape.extra_words)
     }
 
-    /// Forbids this process to write to the arenas of other slots, and to extents that it has not taken. A stray write there
-    /// kills this process and changes nothing. It still reads received pages in place.
+    /// The words of all slots, and the distance from those of one slot to those of the next. They are zero at the start.
+    pub fn slot_words(&self) -> (&[AtomicU64], usize) {
+        (self.region.u64s(self.slots_at, (self.guarded_at - self.slots_at) / 8), self.slot_bytes / 8)
+    }
+
+    /// The words that workers may not write, zero at the start.
+    pub fn guarded_words(&self) -> &[AtomicU64] {
+        self.region.u64s(self.guarded_at, self.shape.guarded_words)
+    }
+
+    /// Forbids this process to write to the arenas and the words of other slots, to extents that it has not taken, and to all that only the coordinator
+    /// writes. A stray write there kills this process and changes nothing. It still reads received pages in place. To be called after the
+    /// process has claimed `slot`.
     ///
     /// # Errors
     /// When the kernel has no memory to note it.
     pub fn keep_to_arena(&self, slot: usize) -> io::Result<()> {
+        self.region.forbid_control_writes(0..self.mailboxes_at)?;
+        let own_words = self.slots_at + slot * self.slot_bytes;
+        self.region.forbid_control_writes(self.slots_at..own_words)?;
+        self.region.forbid_control_writes(own_words + self.slot_bytes..self.region.page_area_start())?;
         let own = self.arena_range(slot);
         self.region.forbid_writes(0..own.start)?;
         self.region.forbid_writes(own.end..self.region.page_area_bytes())
+    }
+
+    /// For tests: the words of the control area that are in use when this many slots were born, by their kind.
+    #[doc(hidden)]
+    pub fn words_in_use(&self, born: usize) -> Vec<(&'static str, Vec<&AtomicU32>)> {
+        let lines = |word| (0..born).map(|slot| self.line_word(slot, word)).collect();
+        let is_set = |word: &&AtomicU32| word.load(Ordering::Relaxed) != 0;
+        let ShelfWords { touched, generations, sealed, users } = self.shelf_words();
+        vec![
+            ("lives", self.region.u32s(0, born).iter().collect()),
+            ("deaths", vec![self.deaths_word()]),
+            ("doorbells", lines(DOORBELL)),
+            ("mailboxes", lines(ARRIVED)),
+            ("mailboxes of pages that come home", lines(RETURNED)),
+            ("links", self.links().iter().filter(is_set).collect()),
+            ("links", self.links().iter().filter(is_set).collect()),
+            ("touched extents", if generations.is_empty() { Vec::new() } else { vec![touched] }),
+            ("generations", generations.iter().filter(is_set).collect()),
+            ("sealed bytes", sealed.iter().filter(is_set).collect()),
+            ("users of the shelf", users[..born].iter().filter(|_| !generations.is_empty()).collect()),
+        ]
     }
 
     /// The words of the shelf.
@@ -324,8 +395,8 @@ mod tests {
     #[test]
     fn the_control_area_grows_with_slots_and_pages_and_not_with_pairs_of_slots() {
         let control_bytes = |slots: usize| {
-            let shape = Shape { slots, pages_per_arena: 64, page_bytes: 4096, ..Shape::default() };
-            Pages::new(shape).expect("mapped").extra_at
+            let shape = Shape { slots, pages_per_arena: 64, page_bytes: 4096, slot_words: 10, ..Shape::default() };
+            Pages::new(shape).expect("mapped").guarded_at
         };
         let (few, many) = (control_bytes(100), control_bytes(2000));
         assert!(many <= 20 * few + LINE_BYTES, "{few} bytes for 100 slots, {many} for 2,000");

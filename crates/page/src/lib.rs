@@ -48,6 +48,7 @@ mod gate;
 mod master;
 
 pub use channel::{PageMut, PageRef, Receiver, Sender};
+pub use gristmill_ring::Overwritten;
 pub use layout::{Pages, Shape, ShelfFile};
 pub use master::{Closed, Inside, Master, MasterOriginal, MasterView};
 pub use prefetch::{prefetch, prefetch_to_write};

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use gristmill_os::ended::this_worker;
 use gristmill_os::room::NoRoom;
+use gristmill_ring::Overwritten;
 
 use crate::layout::{Pages, ShelfWords};
 use crate::reuse::Reuse;
@@ -79,22 +80,39 @@ impl Reader<'_> {
     /// # Panics
     /// When its extent is free, or it does not lie in one, or was not sealed.
     pub fn read(&self, piece: Piece) -> &[u8] {
+        self.try_read(piece).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// As [`Reader::read`].
+    ///
+    /// # Errors
+    /// The extent is free, or the piece does not lie in one, or was not sealed.
+    ///
+    /// # Panics
+    /// When another worker uses the reader.
+    pub fn try_read(&self, piece: Piece) -> Result<&[u8], Overwritten> {
         let Shelf { pages, words } = self.shelf;
         assert_eq!(self.in_use.worker, this_worker(), "a reader is used by its own worker");
+        let Some(generation) = words.generations.get(piece.extent as usize) else {
+            return Err(Overwritten("a piece lies in no extent"));
+        };
         // SeqCst: see `clear`.
-        let generation = words.generations[piece.extent as usize].load(Ordering::SeqCst);
-        assert!(![FREE, CLEARING].contains(&generation), "a piece is read before its generation is cleared");
+        if [FREE, CLEARING].contains(&generation.load(Ordering::SeqCst)) {
+            return Err(Overwritten("a piece is read before its generation is cleared, not after"));
+        }
         // PAIRS WITH the store in `seal`.
-        let sealed = words.sealed[piece.extent as usize].load(Ordering::Acquire);
+        let sealed = words.sealed[piece.extent as usize].load(Ordering::Acquire) as usize;
         let (start, bytes) = (piece.start as usize, piece.bytes as usize);
-        assert!(start + bytes <= sealed as usize, "a piece is read after it was sealed");
+        if start + bytes > sealed || sealed > pages.shape().extent_bytes {
+            return Err(Overwritten("a piece is read after it was sealed, not before"));
+        }
         let start = pages.extent_range(piece.extent).start + start;
         // SAFETY: the range lies in the page area, which lives as long as 'r. Its writer gave it up (`Extent::seal`), and nobody
         // takes the extent again before it is cleared, which ends in a panic while this reader lives.
-        unsafe {
+        Ok(unsafe {
             let start = pages.region().page_area().add(start);
             std::slice::from_raw_parts(start.as_ptr(), bytes)
-        }
+        })
     }
 }
 
@@ -121,9 +139,9 @@ impl<'r> Shelf<'r> {
 
     /// Frees every extent of a generation below `generation`.
     ///
-    /// # Panics
-    /// When a worker that has not been [declared dead](Pages::declare_dead) holds a [`Reader`] or an [`Extent`].
-    pub fn clear(&self, generation: u32) {
+    /// # Errors
+    /// A worker that has not been [declared dead](Pages::declare_dead) holds a [`Reader`] or an [`Extent`]. Then nothing is freed.
+    pub fn clear(&self, generation: u32) -> Result<(), Overwritten> {
         let ShelfWords { generations, sealed, users, .. } = self.words;
         let touched = 0..self.extents_touched();
         // Whoever is counted after the look below finds these words. SeqCst: of the two, one sees the other.
@@ -134,7 +152,9 @@ impl<'r> Shelf<'r> {
             }
         }
         let user = (0..users.len()).find(|slot| users[*slot].load(Ordering::SeqCst) > 0 && !self.pages.is_dead(*slot));
-        assert_eq!(user, None, "the shelf is cleared when the worker of no slot uses it");
+        if user.is_some() {
+            return Err(Overwritten("the shelf is cleared when the worker of no slot uses it"));
+        }
         for extent in touched {
             if generations[extent].load(Ordering::Relaxed) == CLEARING {
                 sealed[extent].store(0, Ordering::Relaxed);
@@ -142,6 +162,7 @@ impl<'r> Shelf<'r> {
                 generations[extent].store(FREE, Ordering::Release);
             }
         }
+        Ok(())
     }
 
     /// Extents in use.
@@ -151,7 +172,8 @@ impl<'r> Shelf<'r> {
     }
 
     fn extents_touched(&self) -> usize {
-        self.words.touched.load(Ordering::Acquire) as usize
+        // Every worker may write the word.
+        (self.words.touched.load(Ordering::Acquire) as usize).min(self.words.generations.len())
     }
 
     fn take_free(&self, extent: u32, generation: u32) -> bool {

@@ -213,3 +213,17 @@ fn words_of_the_layer_above_are_zero_and_its_own() {
     assert_eq!(pages.extra_words().len(), 3);
     assert!(pages.extra_words().iter().all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0));
 }
+
+/// The words of a slot are in OS pages of their own, so that the other workers can be kept out.
+#[test]
+fn words_of_slots_and_guarded_words_share_no_os_page_with_others() {
+    let words = Shape { extra_words: 3, slot_words: 5, guarded_words: 4, ..Shape::default() };
+    let pages = Pages::new(Shape { slots: 3, pages_per_arena: 2, page_bytes: 4096, ..words }).expect("mapped");
+    let (of_slots, distance) = pages.slot_words();
+    let os_page_bytes = gristmill_os::machine::os_page_bytes();
+    assert_eq!((of_slots.len(), distance % (os_page_bytes / 8)), (3 * distance, 0));
+    let addresses =
+        [&of_slots[0], &of_slots[distance], &pages.guarded_words()[0]].map(|word| std::ptr::from_ref(word).addr());
+    assert!(addresses.iter().all(|address| address.is_multiple_of(os_page_bytes)), "{addresses:x?}");
+    assert!(pages.extra_words().last().is_some_and(|word| std::ptr::from_ref(word).addr() < addresses[0]));
+}

@@ -155,6 +155,12 @@ mod _native {
         drawn(title, runs)
     }
 
+    /// Returns the number of processors that this process may keep busy.
+    #[pyfunction]
+    fn processors() -> usize {
+        gristmill_os::machine::processors().usable
+    }
+
     /// Returns the options of the engine: the name of each, and what it does.
     #[pyfunction]
     fn options() -> Vec<(&'static str, &'static str)> {

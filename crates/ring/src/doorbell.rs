@@ -58,6 +58,12 @@ impl<'a> Doorbell<'a> {
         }
     }
 
+    /// True if the sleeper has announced that it sleeps, and was not rung since.
+    pub fn is_asleep(&self) -> bool {
+        // Relaxed: nobody infers from it what the sleeper has done.
+        self.word.load(Ordering::Relaxed) == ASLEEP
+    }
+
     /// Wakes the sleeper regardless of the word.
     ///
     /// The coordinator calls it after it has declared a worker dead. The dead worker may have marked this sleeper awake and

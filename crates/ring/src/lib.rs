@@ -22,7 +22,7 @@ mod mailbox;
 pub use commit::CommitWord;
 pub use doorbell::{Doorbell, Futex};
 pub use latch::Latch;
-pub use mailbox::Mailbox;
+pub use mailbox::{Mailbox, Overwritten};
 
 /// Runs the README's example.
 #[cfg(doctest)]

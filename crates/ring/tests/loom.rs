@@ -41,7 +41,7 @@ impl<const MAILBOXES: usize> Words<MAILBOXES> {
 /// What is in a mailbox, the oldest number first.
 fn taken(mailbox: Mailbox<'_>) -> Vec<u32> {
     let mut pages = Vec::new();
-    mailbox.take_all(&mut pages);
+    mailbox.take_all(&mut pages).expect("nobody else writes to it");
     pages.reverse();
     pages
 }

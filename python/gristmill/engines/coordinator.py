@@ -99,7 +99,7 @@ class _Job:
         self.ends = None if self.deadline is None else time.monotonic() + self.deadline
         #: For random numbers.
         self.seed = int.from_bytes(os.urandom(8), "little") if settings.seed is None else settings.seed
-        self.workers = settings.workers or len(os.sched_getaffinity(0))
+        self.workers = settings.workers or _native.processors()
 
     def loaded(self, array: SharedArray) -> _native.Array:
         """A shared array as the native engine has it: at first, with the elements that the program put there."""

@@ -10,6 +10,7 @@ use gristmill_counters::card::Card;
 use gristmill_counters::ceilings::{Ceilings, Plan, Row};
 use gristmill_counters::kept::{Kept, to_json};
 use gristmill_counters::units::age;
+use gristmill_os::room::temporary_folder;
 use serde_json::{Value, json};
 
 use crate::terminal::failure::Failure;
@@ -67,7 +68,7 @@ impl Machine {
         };
         // 2. Measure.
         if !self.no_measure {
-            let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
+            let dir = self.dir.clone().unwrap_or_else(temporary_folder);
             let mut plan = Plan::new(&card, &dir);
             if let Some(bytes) = self.array {
                 plan.array_bytes = bytes as u64;

@@ -143,7 +143,7 @@ impl Palindromes {
         let readers = readers as usize;
         let rounds = Rounds {
             readers,
-            workers: self.common.job.engine().workers().unwrap_or(processors()),
+            workers: self.common.job.engine().workers().unwrap_or(gristmill_os::machine::processors().usable),
             chunk_files: self.chunk_files.map_or(sources.len().div_ceil(readers).max(1), |files| files as usize),
         };
         let counted = rounds.run(&gristmill_apps::Palindromes::new(self.algorithm.into()), sources)?;
@@ -164,11 +164,6 @@ impl Palindromes {
         let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
         output.finish(written)
     }
-}
-
-/// Returns the number of processors that this process may use.
-fn processors() -> usize {
-    gristmill_os::machine::cpus_allowed().map_or(1, |cpus| cpus.len())
 }
 
 impl Application for Palindromes {

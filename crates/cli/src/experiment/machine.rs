@@ -4,7 +4,7 @@ use std::fs;
 
 use gristmill_counters::card::Card;
 use gristmill_counters::load::pressure;
-use gristmill_os::machine::l2_cache_bytes;
+use gristmill_os::machine::{Processors, l2_cache_bytes};
 
 /// The description of a machine.
 pub struct Machine {
@@ -17,7 +17,7 @@ impl Machine {
     /// Describes this machine.
     pub fn here() -> Machine {
         let card = Card::here();
-        let processors = card.topology.allowed.len().max(1);
+        let processors = Processors::within(card.topology.allowed.len(), card.quota).usable;
         let line = |path: &str, name: &str| -> Option<String> {
             let text = fs::read_to_string(path).ok()?;
             let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -30,14 +30,16 @@ use std::time::Instant;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use gristmill::Error;
 use gristmill_os::folder::Folder;
+use gristmill_os::room::temporary_folder;
 
 use crate::commands::Applications;
 use crate::commands::generate::{Generator, Present, Size, name};
 use crate::experiment::time::Time;
 use crate::output::aside::write_whole;
 use crate::output::private_folder::private_folder;
-use crate::terminal::failure::Failure;
+use crate::terminal::failure::{Failure, no_temporary};
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 pub use chart::escape;
@@ -127,8 +129,8 @@ impl Experiment {
         let temporary = match self.data {
             Some(_) => None,
             None => {
-                let place = std::env::temp_dir();
-                Some(private_folder(&place).map_err(|source| Failure::output(place, source))?)
+                let made = private_folder(&temporary_folder()).map_err(no_temporary);
+                Some(made.map_err(|source| Error::System { what: "making the input", source })?)
             }
         };
         let directory = self.data.as_deref().or(temporary.as_ref().map(|dir| dir.path()));

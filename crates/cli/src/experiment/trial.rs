@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use gristmill_os::room::temporary_folder;
 use gristmill_os::usage::Usage;
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use super::comparison::{Comparison, Variant};
 use super::subject::Subject;
 use super::tally::Tally;
 use crate::output::private_folder::private_folder;
-use crate::terminal::failure::Failure;
+use crate::terminal::failure::{Failure, no_temporary};
 use gristmill_counters::load::{Load, Watch};
 
 /// One comparison on one application.
@@ -177,8 +178,8 @@ impl Runner {
         let failed = |what, source| Failure::from(gristmill::Error::System { what, source });
         let program =
             std::env::current_exe().map_err(|source| failed("asking for the path of this program", source))?;
-        let directory = private_folder(Path::new("/dev/shm")).or_else(|_| private_folder(&std::env::temp_dir()));
-        let directory = directory.map_err(|source| failed("making a temporary directory", source))?;
+        let directory = private_folder(Path::new("/dev/shm")).or_else(|_| private_folder(&temporary_folder()));
+        let directory = directory.map_err(|source| failed("making a temporary directory", no_temporary(source)))?;
         Ok(Runner { program, directory })
     }
 

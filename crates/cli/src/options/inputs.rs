@@ -95,7 +95,7 @@ impl Inputs {
         memory_bytes: Option<usize>,
         workers: Option<usize>,
     ) -> Result<(usize, Option<usize>), Failure> {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = gristmill_os::machine::processors().usable;
         let Some(memory_bytes) = memory_bytes else {
             return Ok((self.record_bytes_max.unwrap_or(RECORD_BYTES_DEFAULT), workers));
         };

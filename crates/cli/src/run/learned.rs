@@ -94,7 +94,7 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
     }
     let history = History::open(path)?;
     let Some(asked) = asked(words) else { return Ok(Vec::new()) };
-    let times = history.measured(&host(), &asked.question, processors()?, files, input_bytes)?;
+    let times = history.measured(&host(), &asked.question, processors(), files, input_bytes)?;
     let trial = |time: &Measured| Trial {
         workers: time.workers as usize,
         map_at_once: time.map_at_once.map(|count| count as usize),
@@ -105,9 +105,8 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
 }
 
 /// Returns the number of processors that this process may use.
-pub fn processors() -> Result<u64, Problem> {
-    let allowed = gristmill_os::machine::cpus_allowed();
-    allowed.map(|cpus| cpus.len() as u64).map_err(|error| Problem::Other(error.to_string()))
+pub fn processors() -> u64 {
+    gristmill_os::machine::processors().usable as u64
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use gristmill_counters::memory;
 use gristmill_counters::tree::descendants;
 use gristmill_os::allocations::REFUSED;
 use gristmill_os::process::{Death, fork_worker};
+use gristmill_os::room::temporary_folder;
 use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
@@ -78,8 +79,14 @@ impl Program {
     pub fn all(all: Vec<What>, timeout: Duration) -> io::Result<Vec<Program>> {
         set_child_subreaper(Some(getpid()))?;
         let stop = Rc::new(Stop::new()?);
-        let program =
-            |what| Ok(Program { what, timeout, said: tempfile::tempfile().map_err(no_temporary)?, stop: stop.clone() });
+        let program = |what| {
+            Ok(Program {
+                what,
+                timeout,
+                said: tempfile::tempfile_in(temporary_folder()).map_err(no_temporary)?,
+                stop: stop.clone(),
+            })
+        };
         all.into_iter().map(program).collect()
     }
 

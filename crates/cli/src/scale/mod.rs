@@ -57,6 +57,7 @@ use clap::{Args, ValueHint};
 use gristmill::Error;
 use gristmill_counters::card::Card;
 use gristmill_diagnose::{Curve, Times, Verdict};
+use gristmill_os::machine::Processors;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::aside::{Aside, write_whole};
@@ -219,7 +220,7 @@ impl Scale {
             combinations.iter().map(|values| described.with(values)).collect();
         let mut whats = whats.map_err(system)?.map_err(Failure::Usage)?;
         let card = Card::here();
-        let processors = available(card.topology.allowed.len(), card.quota);
+        let processors = Processors::within(card.topology.allowed.len(), card.quota).usable as u64;
         let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
         // The control runs in the same rounds.
         let control = match &whats[..] {
@@ -390,12 +391,6 @@ impl Scale {
     }
 }
 
-/// Returns the number of processors that this process may use at once.
-fn available(allowed: usize, quota: Option<f64>) -> u64 {
-    let allowed = allowed.max(1) as u64;
-    quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as u64))
-}
-
 /// Returns 1, 2, 4 and so on to twice the processors. With few processors, 3 and 6 are included.
 fn numbers(processors: u64) -> Vec<u64> {
     let end = processors * 2;
@@ -425,6 +420,5 @@ mod tests {
         assert_eq!(numbers(2), [1, 2, 3, 4]);
         assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
         assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
-        assert_eq!((available(8, Some(2.5)), available(8, None), available(0, Some(0.1))), (3, 8, 1));
     }
 }

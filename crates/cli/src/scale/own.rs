@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 
 use clap::{ArgMatches, CommandFactory, Subcommand};
+use gristmill_os::room::temporary_folder;
 
 use super::phases::Phases;
 use super::reads::Reads;
@@ -41,7 +42,7 @@ impl Own {
             Ok(reads) => reads,
             Err(why) => return Ok(Err(why)),
         };
-        let folder = private_folder(&std::env::temp_dir()).map_err(no_temporary)?;
+        let folder = private_folder(&temporary_folder()).map_err(no_temporary)?;
         let mut command = vec![std::env::current_exe()?.into_os_string()];
         command.extend_from_slice(&words[..1]);
         command.extend(["--workers", PLACE, "--quiet", "--no-history", "--stats"].map(OsString::from));

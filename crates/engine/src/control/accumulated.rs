@@ -1,7 +1,7 @@
 //! The words of accumulators: for each task of the current step, what it has added.
 //!
 //! ```text
-//!  task 0, accumulator 0:  | 1 if it has added something | value |   task 0, accumulator 1 ...   task 1 ...
+//!  task 0, accumulator 0:  | 1 if it has added something | value | seal |   task 0, accumulator 1 ...   task 1 ...
 //! ```
 //!
 //! A task writes them before it commits, and again if it is mapped again; so the words of a task that counts are those
@@ -9,7 +9,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{ACCUMULATED_WORDS, Shared};
+use crate::control::words::{ACCUMULATED_WORDS, Shared, seal};
+use crate::error::{Result, overwritten};
 use crate::program::accumulator::{Kind, Values};
 
 impl Shared<'_> {
@@ -27,18 +28,30 @@ impl Shared<'_> {
         for (kind, words) in kinds.iter().zip(words) {
             let value = values.iter().find(|(other, _)| other == kind).map(|(_, value)| *value);
             // Relaxed: the coordinator reads them when the task is committed, another attempt when this worker is dead.
-            words[1].store(value.unwrap_or(0) as u64, Ordering::Relaxed);
-            words[0].store(u64::from(value.is_some()), Ordering::Relaxed);
+            let values = [u64::from(value.is_some()), value.unwrap_or(0) as u64];
+            for (word, value) in words.iter().zip(values.into_iter().chain([seal(values)])) {
+                word.store(value, Ordering::Relaxed);
+            }
         }
     }
 
     /// Folds what all tasks of this step have added into `totals`; returns false if a sum exceeds 64 bits.
-    pub fn add_accumulated(&self, kinds: &[Kind], totals: &mut Values) -> bool {
-        let tasks = self.accumulated_words.chunks_exact(ACCUMULATED_WORDS * kinds.len().max(1));
-        tasks.flat_map(|task| kinds.iter().zip(task.chunks_exact(ACCUMULATED_WORDS))).all(|(kind, words)| {
-            words[0].load(Ordering::Relaxed) == 0
-                || add(totals, *kind, words[1].load(Ordering::Relaxed) as i64).is_some()
-        })
+    ///
+    /// # Errors
+    /// The words of a task were overwritten.
+    pub fn add_accumulated(&self, kinds: &[Kind], totals: &mut Values) -> Result<bool> {
+        let words = self.accumulated_words.chunks_exact(ACCUMULATED_WORDS);
+        for (kind, words) in kinds.iter().cycle().zip(words) {
+            let [has, value, sealed] = std::array::from_fn(|at| words[at].load(Ordering::Relaxed));
+            // A task that was not mapped has left zeros.
+            if sealed != seal([has, value]) && [has, value, sealed] != [0; 3] {
+                return Err(overwritten(None, "what a task has added to an accumulator"));
+            }
+            if has != 0 && add(totals, *kind, value as i64).is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Forgets what the tasks of the step before have added. No worker maps meanwhile.

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{Job, Shared};
+use crate::control::words::{COORDINATOR, Common, Job, Shared};
+use crate::error::{Result, overwritten};
 
 /// A claim of a task: the worker, its epoch, and the round of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Shared<'_> {
         }
         self.job(Job::PutBack).store(0, Ordering::Relaxed);
         // PAIRS WITH the load in `claim_new`: a worker that draws from this round finds its tasks free.
-        self.job(Job::NextTask).store(next_word(round, 0), Ordering::Release);
+        self.common(Common::NextTask).store(next_word(round, 0), Ordering::Release);
         // PAIRS WITH the load in `round`.
         self.job(Job::Round).store(u64::from(round), Ordering::Release);
     }
@@ -60,9 +61,10 @@ impl Shared<'_> {
     /// draw numbers that it cannot claim, and nobody would draw them again.
     pub fn claim_new(&self, round: u32, slot: usize, epoch: u64, drawn: impl Fn()) -> Option<usize> {
         loop {
-            let next = self.job(Job::NextTask).load(Ordering::Acquire);
+            let next = self.common(Common::NextTask).load(Ordering::Acquire);
             let task = self.drawable(next, round)?;
-            let draw = self.job(Job::NextTask).compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed);
+            let draw =
+                self.common(Common::NextTask).compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed);
             if draw.is_ok() {
                 drawn();
                 if self.claim(task, round, slot, epoch) {
@@ -93,7 +95,7 @@ impl Shared<'_> {
 
     /// Returns whether [`Shared::claim_new`] would find a task.
     pub fn has_new_task(&self, round: u32) -> bool {
-        self.drawable(self.job(Job::NextTask).load(Ordering::Relaxed), round).is_some()
+        self.drawable(self.common(Common::NextTask).load(Ordering::Relaxed), round).is_some()
     }
 
     /// Returns whether [`Shared::claim_put_back`] may find a task. Tasks that were never drawn count too.
@@ -111,9 +113,40 @@ impl Shared<'_> {
         Claim::decode(self.task_word(task).load(Ordering::Acquire))
     }
 
-    /// Returns whether the task's claim belongs to a committed epoch.
-    pub fn is_done(&self, task: usize) -> bool {
-        matches!(self.claim_of(task).taken, Some((slot, epoch)) if self.commit(slot).committed() >= epoch)
+    /// Returns whether the claim of a task of `round` belongs to a committed epoch.
+    ///
+    /// # Errors
+    /// No worker claims a task like that.
+    pub fn is_done(&self, task: usize, round: u32) -> Result<bool> {
+        let claim = self.claim_of(task);
+        let wrong = |what: &str| Err(overwritten(None, &format!("the claim of task {task} {what}")));
+        let Some((slot, epoch)) = claim.taken.filter(|_| claim.round == round) else {
+            return if claim.round == round { Ok(false) } else { wrong("names another round") };
+        };
+        if slot == COORDINATOR || slot >= self.slots_born() || epoch == 0 {
+            return wrong("names no worker");
+        }
+        // Read after the claim: a worker claims tasks for the epoch after the one that it committed last.
+        let committed = self.commit(slot).committed();
+        if epoch - 1 > committed { wrong("names an epoch that has not begun") } else { Ok(epoch <= committed) }
+    }
+
+    /// Checks the counters that all workers change, in a round of a job in which at most this many map at once.
+    ///
+    /// # Errors
+    /// One has a value that no worker gives it.
+    pub fn check_counters(&self, round: u32, map_at_once: usize) -> Result<()> {
+        let next = self.common(Common::NextTask).load(Ordering::Acquire);
+        if !(next_word(round, 0)..=next_word(round, self.tasks())).contains(&next) {
+            return Err(overwritten(None, "the number of the next task is that of no task"));
+        }
+        // Each death may give one permit back twice.
+        let permits = self.common(Common::Permits).load(Ordering::Acquire).cast_signed();
+        let most = (map_at_once + self.slots()) as i64;
+        if !(-most..=most).contains(&permits) {
+            return Err(overwritten(None, "the number of workers that may still map is impossible"));
+        }
+        Ok(())
     }
 
     /// Frees every task that the dead worker of `slot` had claimed but not committed.

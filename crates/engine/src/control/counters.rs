@@ -201,7 +201,7 @@ impl Counters {
     /// Returns the sums over several workers.
     pub fn sum<'a>(workers: impl IntoIterator<Item = &'a Counters>) -> Counters {
         workers.into_iter().fold(Counters::default(), |sum, one| {
-            Counters::from_values(sum.values().zip(one.values()).map(|(a, b)| a + b))
+            Counters::from_values(sum.values().zip(one.values()).map(|(a, b)| a.wrapping_add(b)))
         })
     }
 

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{DIGEST_WORDS, Job, Shared};
+use crate::control::words::{DIGEST_WORDS, Job, Shared, seal};
 use crate::data::digest::Digest;
 
 impl Shared<'_> {
@@ -29,9 +29,13 @@ impl Shared<'_> {
     /// Compares what `task` made in `round` with what it made in the first round of the step, and fails with the
     /// earlier digest if they differ. The first round stores the digest; `for_good` if some of the task's work will
     /// stay even if the worker dies.
+    ///
+    /// # Panics
+    /// When the earlier digest was overwritten.
     pub fn prove(&self, task: usize, round: u32, digest: Digest, for_good: bool) -> Result<(), Digest> {
         let words = &self.digest_words[task * DIGEST_WORDS..][..DIGEST_WORDS];
-        let [pairs, sum, changes, stays] = words else { unreachable!("four words") };
+        let [pairs, sum, changes, stays, sealed] = words else { unreachable!("five words") };
+        let seal = |Digest { pairs, sum, changes }| seal([pairs, sum, changes]);
         let first_round = self.job(Job::FirstRound).load(Ordering::Acquire);
         // Relaxed where nothing else is said: the task is mapped again only after its worker has died, or in a round
         // that was opened when all tasks of this one were committed. Rounds count from 0.
@@ -40,6 +44,7 @@ impl Shared<'_> {
             pairs.store(digest.pairs, Ordering::Relaxed);
             sum.store(digest.sum, Ordering::Relaxed);
             changes.store(digest.changes, Ordering::Relaxed);
+            sealed.store(seal(digest), Ordering::Relaxed);
             if for_good {
                 // Release: a digest is whole when it is compared. PAIRS WITH the load above.
                 stays.store(first_round + 1, Ordering::Release);
@@ -48,6 +53,8 @@ impl Shared<'_> {
         }
         let [pairs, sum, changes] = [pairs, sum, changes].map(|word| word.load(Ordering::Relaxed));
         let first = Digest { pairs, sum, changes };
+        let is_whole = sealed.load(Ordering::Relaxed) == seal(first);
+        assert!(is_whole, "a shared word was overwritten: the digest of task {task}");
         if first == digest { Ok(()) } else { Err(first) }
     }
 }

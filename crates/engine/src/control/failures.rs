@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{Job, Shared, Slot};
+use crate::control::words::{Common, Shared, Slot};
 use crate::failure::{FAILURE_WORDS, Failure};
 
 impl Shared<'_> {
@@ -22,7 +22,7 @@ impl Shared<'_> {
             _ => {}
         }
         // Set this before the failure itself, so that the coordinator looks for it when it sees the end of this worker.
-        self.job(Job::Failed).store(1, Ordering::Release);
+        self.common(Common::Failed).store(1, Ordering::Release);
         let words = failure.encode();
         // Store the kind last: a reader that sees it sees the rest. PAIRS WITH the load in `failure`.
         for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
@@ -33,7 +33,7 @@ impl Shared<'_> {
 
     /// Returns whether a worker has failed, or is about to report that.
     pub fn somebody_failed(&self) -> bool {
-        self.job(Job::Failed).load(Ordering::Acquire) != 0
+        self.common(Common::Failed).load(Ordering::Acquire) != 0
     }
 
     /// Returns the error that [`Shared::fail`] stored for `slot`.

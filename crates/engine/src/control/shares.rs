@@ -11,16 +11,28 @@ use std::sync::atomic::Ordering;
 
 use crate::control::words::Shared;
 
+/// A share, and the same bits turned over.
+fn sealed(share: usize) -> u64 {
+    let share = share as u32;
+    u64::from(!share) << 32 | u64::from(share)
+}
+
 impl Shared<'_> {
     /// Returns the share of `task` in `round` for a worker that has claimed it, and whose own share this is.
+    ///
+    /// # Panics
+    /// When the note was overwritten.
     pub fn share(&self, task: usize, round: u32, own: usize) -> usize {
         let Some(word) = self.share_words.get(task) else { return 0 };
         // Relaxed: a task is mapped again only after its worker has died, or in a round that was opened when all tasks of the
         // first one were committed.
         if self.is_first_round(round) {
-            word.store(own as u64, Ordering::Relaxed);
+            word.store(sealed(own), Ordering::Relaxed);
             return own;
         }
-        word.load(Ordering::Relaxed) as usize
+        let word = word.load(Ordering::Relaxed);
+        let share = (word & u64::from(u32::MAX)) as usize;
+        assert_eq!(sealed(share), word, "a shared word was overwritten: the share of task {task}");
+        share
     }
 }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_page::Piece;
 
-use crate::control::words::{Job, PIECE_WORDS, Shared, Slot, word_of};
+use crate::control::result_parts::{BYTES, PAIRS, is_sealed, seal_words};
+use crate::control::words::{Job, PIECE_WORDS, Shared, Slot, seal, word_of};
+use crate::error::{Result, overwritten};
 
 /// The indexes, in the words of a partition, of the step in which it was put on the shelf, and of its description.
-const KEPT_IN: usize = 2;
-const LAST_PIECE: std::ops::Range<usize> = 3..5;
-const PAIRS: usize = 5;
-const BYTES: usize = 6;
+const KEPT_IN: usize = 0; // See `seal_words`.
+const LAST_PIECE: std::ops::Range<usize> = 1..3;
 
 /// A partition on the shelf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,12 +57,20 @@ impl Shared<'_> {
 
     /// Notes that the reducer in `slot` has written and synced this many bytes to the checkpoint.
     pub fn set_saved(&self, slot: usize, bytes: u64) {
+        self.slot(slot, Slot::SavedSeal).store(seal([bytes + 1]), Ordering::Relaxed);
         self.slot(slot, Slot::Saved).store(bytes + 1, Ordering::Release);
     }
 
     /// Returns the bytes that the reducer in `slot` has saved in this stage, if it has saved.
-    pub fn saved(&self, slot: usize) -> Option<u64> {
-        self.slot(slot, Slot::Saved).load(Ordering::Acquire).checked_sub(1)
+    ///
+    /// # Errors
+    /// The word was overwritten.
+    pub fn saved(&self, slot: usize) -> Result<Option<u64>> {
+        let word = self.slot(slot, Slot::Saved).load(Ordering::Acquire);
+        if word != 0 && self.slot(slot, Slot::SavedSeal).load(Ordering::Relaxed) != seal([word]) {
+            return Err(overwritten(Some(slot), "how much it has saved"));
+        }
+        Ok(word.checked_sub(1))
     }
 
     /// Sets the state that the next step sees. No worker maps meanwhile.
@@ -96,14 +104,17 @@ impl Shared<'_> {
         encode_piece(&words[LAST_PIECE], kept.last.unwrap_or(Piece { extent: 0, start: 0, bytes: 0 }));
         words[PAIRS].store(kept.pairs, Ordering::Relaxed);
         words[BYTES].store(kept.bytes, Ordering::Relaxed);
+        let kept_in = u64::from(step) + 1;
+        seal_words(words, kept_in);
         // PAIRS WITH the load in `is_kept`.
-        words[KEPT_IN].store(u64::from(step) + 1, Ordering::Release);
+        words[KEPT_IN].store(kept_in, Ordering::Release);
     }
 
     /// Returns whether `partition` of `step` was published.
     pub fn is_kept(&self, partition: usize, step: u32) -> bool {
         // PAIRS WITH the store in `publish`: the earlier words are visible, and so is the data that they describe.
-        self.partition_words(partition)[KEPT_IN].load(Ordering::Acquire) == u64::from(step) + 1
+        let words = self.partition_words(partition);
+        words[KEPT_IN].load(Ordering::Acquire) == u64::from(step) + 1 && is_sealed(words)
     }
 
     /// Returns where `partition` was last published.

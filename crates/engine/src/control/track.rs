@@ -154,16 +154,24 @@ fn word_at(half: usize, bucket: usize, phase: Phase) -> usize {
 }
 
 impl Recorded {
-    /// Reads the track of a worker that has ended. `None`: it was never started.
+    /// Reads the track of a worker that has ended. `None`: it was never started, or has overwritten its track.
     pub fn read(words: &[AtomicU64]) -> Option<Recorded> {
         let born_ns = words[BORN].load(Ordering::Relaxed).checked_sub(1)?;
         let open = words[OPEN].load(Ordering::Acquire);
         let shape = words[SHAPE].load(Ordering::Acquire);
+        if !(u64::from(FIRST_SHIFT)..u64::from(u64::BITS)).contains(&(shape / 2)) || open > PHASES.len() as u64 {
+            return None;
+        }
         let half = (shape % 2) as usize;
         let mut buckets: Vec<[u64; PHASES.len()]> = (0..BUCKETS)
             .map(|bucket| PHASES.map(|phase| words[word_at(half, bucket, phase)].load(Ordering::Relaxed)))
             .collect();
         buckets.truncate(buckets.iter().rposition(|bucket| bucket.iter().any(|ns| *ns > 0)).map_or(0, |last| last + 1));
+        // What it has added up fits the job.
+        let time_ns = buckets.iter().flatten().try_fold(0u64, |sum, ns| sum.checked_add(*ns))?;
+        if time_ns > (BUCKETS as u64).saturating_mul(1 << (shape / 2)) {
+            return None;
+        }
         Some(Recorded {
             born_ns,
             width_ns: 1 << (shape / 2),

@@ -1,21 +1,26 @@
 //! The words that workers and coordinator share, besides pages and mailboxes.
 //!
 //! ```text
-//!  | job, 24 words | slot 0, 192 words | slot 1 ... | partition 0, 8 words | ... | state | task 0 | task 1 | ... | digests |
-//!  | pieces | careful tasks | records set aside | workers that are wanted | shares | node reads | accumulators | tracks of a timeline |
+//!  words that all workers write:  | common, 16 words | partition 0, 8 words | ... | task 0 | task 1 | ... | digests | workers that are wanted |
+//!                                 | shares | node reads | accumulators | tracks of a timeline |
+//!  words of each slot:            | 256 words |
+//!  guarded words:                 | job, 24 words | partition 0, 4 words | ... | state | pieces | careful tasks | records set aside |
 //!
-//!  partition:  | owner | since | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | - |
-//!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum |
+//!  partition:  | step + 1 in which it was kept | where: extent, start | bytes | pairs | bytes of pairs | checksum | closed | seal |
+//!  guarded:    | owner | since | start | - |
+//!  digests:    for each task, what it emitted when it was mapped first:  | pairs | sum | changes | stays | seal |
 //!  shares:     for each task of a job with several shares, the one that its pairs belong to
 //!  node reads: for each pair of nodes, the bytes of pages that the second one has read in the memory of the first
 //!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
 //! ```
 //!
-//! Writers: the coordinator writes the words of the job, of states and of pieces. The words of a partition are written
-//! by the coordinator, and by the owner when it has put the partition on the shelf. The worker of a slot writes its
-//! words, and the coordinator reads them. Task words are written by a worker that claims, and by the coordinator that
-//! puts a task back or opens a round. A digest is written by the worker that has the task. The wanted words have a bit
+//! Writers: only the coordinator writes guarded words, and only the worker of a slot writes the words of that slot, besides the coordinator. The
+//! kernel ends a worker process that writes to others. All workers write the rest: the owner of a partition its words, a worker that claims a task its
+//! word (and the coordinator, which puts a task back or opens a round), the worker that has the task its digest. The wanted words have a bit
 //! for each slot, set by a worker that sends a page to a worker that was not started.
+//!
+//! A function of the program may write there through a stray pointer. So whoever reads a word that another process writes
+//! believes it only within bounds, words that change the answer carry a [`seal`], and what was mapped, sent and received is added up ([`ledger`](super::ledger)).
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -32,33 +37,35 @@ use crate::failure::FAILURE_WORDS;
 use crate::testing::kill_points::KillPoint;
 
 /// The words of one accumulator of a task: see `accumulated`.
-pub(crate) const ACCUMULATED_WORDS: usize = 2;
+pub(crate) const ACCUMULATED_WORDS: usize = 3;
 pub(crate) const JOB_WORDS: usize = 24;
-const _: () = assert!((Job::Failed as usize) < JOB_WORDS);
+const _: () = assert!((Job::FirstRound as usize) < JOB_WORDS);
+pub(crate) const COMMON_WORDS: usize = 16;
+const _: () = assert!((Common::Failed as usize) < COMMON_WORDS);
 pub(crate) const PARTITION_WORDS: usize = 8;
-pub(crate) const DIGEST_WORDS: usize = 4;
+pub(crate) const ASSIGNED_WORDS: usize = 4;
+pub(crate) const DIGEST_WORDS: usize = 5;
 pub(crate) const PIECE_WORDS: usize = 2;
 pub(crate) const SET_ASIDE_WORDS: usize = 2;
-pub(crate) const SLOT_WORDS: usize = 192;
-pub(crate) const MESSAGE_AT: usize = 24;
+/// The words of an entry in the ledger of a worker, and of its two entries: see `ledger`.
+pub(crate) const ENTRY_WORDS: usize = 4;
+const LEDGER_WORDS: usize = 2 * ENTRY_WORDS;
+pub(crate) const SLOT_WORDS: usize = 256;
+pub(crate) const MESSAGE_AT: usize = 40;
 pub(crate) const MESSAGE_WORDS: usize = 64;
 pub(crate) const COUNTERS_AT: usize = MESSAGE_AT + MESSAGE_WORDS;
-const _: () = assert!(Slot::Failure as usize + FAILURE_WORDS <= MESSAGE_AT);
+const _: () = assert!(Slot::Ledger as usize + LEDGER_WORDS <= MESSAGE_AT);
 const _: () = assert!(COUNTERS_AT + COUNTERS <= SLOT_WORDS);
 
-/// The words of the job.
+/// The words of the job that the coordinator writes.
 #[derive(Clone, Copy)]
 pub(crate) enum Job {
     Round,
     MappedRound,
     FinishRound,
     Over,
-    NextTask,
     PutBack,
     SlotsBorn,
-    /// The number of workers that may still start to map; less than 0 (two's complement) if more map than should.
-    Permits,
-    Announced,
     /// The number of tasks in the current round.
     Tasks,
     Step,
@@ -71,6 +78,15 @@ pub(crate) enum Job {
     FirstTask,
     /// The first round of the current step.
     FirstRound,
+}
+
+/// The words of the job that all workers write.
+#[derive(Clone, Copy)]
+pub(crate) enum Common {
+    NextTask,
+    /// The number of workers that may still start to map; less than 0 (two's complement) if more map than should.
+    Permits,
+    Announced,
     /// 1 if a worker has failed; its slot has the failure.
     Failed,
 }
@@ -98,10 +114,18 @@ pub(crate) enum Slot {
     Asks,
     /// The value of a [`Reducing`].
     Reducing,
-    /// The number of bytes + 1 that a reducer has saved in this stage.
+    /// The number of bytes + 1 that a reducer has saved in this stage, and its seal.
     Saved,
+    SavedSeal,
+    /// The round + 1 of which it has received pages, and their sum: see [`ledger`](super::ledger).
+    ReceivedRound,
+    Received,
+    /// 1 while the worker merges into shared outputs.
+    Merges,
     /// The first of [`FAILURE_WORDS`].
     Failure,
+    /// The first of [`LEDGER_WORDS`].
+    Ledger = Slot::Failure as isize + FAILURE_WORDS as isize,
 }
 
 /// What a worker does with arrived pairs.
@@ -137,8 +161,12 @@ pub(crate) struct Shared<'p> {
     pub bell: CoordinatorBell,
     pub slots: usize,
     pub job: &'p [AtomicU64],
+    pub common: &'p [AtomicU64],
     pub slot_words: &'p [AtomicU64],
+    /// The distance from the words of one slot to those of the next.
+    pub slot_distance: usize,
     pub partition_words: &'p [AtomicU64],
+    pub assigned_words: &'p [AtomicU64],
     pub state_words: &'p [AtomicU64],
     pub task_words: &'p [AtomicU64],
     pub digest_words: &'p [AtomicU64],
@@ -177,19 +205,21 @@ pub(crate) struct WordCounts {
 }
 
 impl WordCounts {
-    /// Returns the number of words that [`Shared::new`] needs in the region.
+    /// Returns the number of words that [`Shared::new`] needs in the region and that all workers write.
     pub fn words(self) -> usize {
-        let WordCounts {
-            slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, shares, nodes, ..
-        } = self;
-        let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
-        let state = state_bytes.div_ceil(8);
+        let WordCounts { slots, partitions, tasks, accumulators, shares, nodes, .. } = self;
         let accumulated = tasks * accumulators * ACCUMULATED_WORDS;
         let placed = if shares > 1 { tasks } else { 0 } + nodes * nodes;
-        let tasks = tasks * (1 + DIGEST_WORDS) + pieces * PIECE_WORDS;
+        let tasks = tasks * (1 + DIGEST_WORDS);
         let wanted = slots.div_ceil(64);
-        let of_slots = slots * SLOT_WORDS + partitions * PARTITION_WORDS;
-        JOB_WORDS + of_slots + state + tasks + failing + wanted + placed + accumulated + self.track_words()
+        COMMON_WORDS + partitions * PARTITION_WORDS + tasks + wanted + placed + accumulated + self.track_words()
+    }
+
+    /// Returns the number of words that only the coordinator writes.
+    pub fn guarded_words(self) -> usize {
+        let WordCounts { partitions, tasks, pieces, state_bytes, bad_records, .. } = self;
+        let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
+        JOB_WORDS + partitions * ASSIGNED_WORDS + state_bytes.div_ceil(8) + pieces * PIECE_WORDS + failing
     }
 
     fn track_words(self) -> usize {
@@ -202,15 +232,17 @@ impl<'p> Shared<'p> {
         let WordCounts {
             slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, shares, nodes, ..
         } = room;
-        let (job, words) = pages.extra_words().split_at(JOB_WORDS);
-        let (slot_words, words) = words.split_at(slots * SLOT_WORDS);
-        let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
+        let (slot_words, slot_distance) = pages.slot_words();
+        let (job, words) = pages.guarded_words().split_at(JOB_WORDS);
+        let (assigned_words, words) = words.split_at(partitions * ASSIGNED_WORDS);
         let (state_words, words) = words.split_at(state_bytes.div_ceil(8));
-        let (task_words, words) = words.split_at(tasks);
-        let (digest_words, words) = words.split_at(tasks * DIGEST_WORDS);
         let (piece_words, words) = words.split_at(pieces * PIECE_WORDS);
         let (careful_words, words) = words.split_at(tasks.div_ceil(64));
-        let (set_aside_words, words) = words.split_at(bad_records * SET_ASIDE_WORDS);
+        let set_aside_words = &words[..bad_records * SET_ASIDE_WORDS];
+        let (common, words) = pages.extra_words().split_at(COMMON_WORDS);
+        let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
+        let (task_words, words) = words.split_at(tasks);
+        let (digest_words, words) = words.split_at(tasks * DIGEST_WORDS);
         let (wanted_words, words) = words.split_at(slots.div_ceil(64));
         let (share_words, words) = words.split_at(if shares > 1 { tasks } else { 0 });
         let (node_words, words) = words.split_at(nodes * nodes);
@@ -223,8 +255,11 @@ impl<'p> Shared<'p> {
             bell,
             slots,
             job,
+            common,
             slot_words,
+            slot_distance,
             partition_words,
+            assigned_words,
             state_words,
             task_words,
             digest_words,
@@ -252,8 +287,12 @@ impl<'p> Shared<'p> {
         &self.job[word as usize]
     }
 
+    pub fn common(&self, word: Common) -> &AtomicU64 {
+        &self.common[word as usize]
+    }
+
     pub fn slot_words(&self, slot: usize) -> &[AtomicU64] {
-        &self.slot_words[slot * SLOT_WORDS..][..SLOT_WORDS]
+        &self.slot_words[slot * self.slot_distance..][..SLOT_WORDS]
     }
 
     pub fn slot(&self, slot: usize, word: Slot) -> &AtomicU64 {
@@ -262,6 +301,11 @@ impl<'p> Shared<'p> {
 
     pub fn partition_words(&self, partition: usize) -> &[AtomicU64] {
         &self.partition_words[partition * PARTITION_WORDS..][..PARTITION_WORDS]
+    }
+
+    /// Returns the words of `partition` that the coordinator writes.
+    pub fn assigned_words(&self, partition: usize) -> &[AtomicU64] {
+        &self.assigned_words[partition * ASSIGNED_WORDS..][..ASSIGNED_WORDS]
     }
 
     /// Returns the number of tasks in the current round.
@@ -284,7 +328,7 @@ impl<'p> Shared<'p> {
 
     /// As [`Shared::ring`], for a worker that may have a kill point there.
     #[inline]
-    pub fn ring_with(&self, kill_point: &KillPoint, slot: usize) {
+    pub fn ring_with(&self, kill_point: &KillPoint<'_>, slot: usize) {
         match slot {
             COORDINATOR => self.pages.doorbell(slot).ring(&kill_point.at_wake(&self.bell)),
             _ => self.pages.doorbell(slot).ring(&kill_point.at_wake(&SharedFutex)),
@@ -298,7 +342,12 @@ impl<'p> Shared<'p> {
 
     /// As [`Shared::ring_all`] after a death, because the dead worker may have been about to wake another.
     pub fn ring_all_after_death(&self) {
-        (1..self.slots_born()).for_each(|slot| self.pages.doorbell(slot).ring_after_death(&SharedFutex));
+        (1..self.slots_born()).for_each(|slot| self.wake(slot));
+    }
+
+    /// Wakes the worker in `slot`, whatever its doorbell says.
+    pub fn wake(&self, slot: usize) {
+        self.pages.doorbell(slot).ring_after_death(&SharedFutex);
     }
 
     // The coordinator's words. Each is published with Release and read with Acquire: what the coordinator
@@ -348,18 +397,18 @@ impl<'p> Shared<'p> {
     /// Returns the slot that reduces `partition`.
     #[inline]
     pub fn owner(&self, partition: usize) -> usize {
-        self.partition_words(partition)[0].load(Ordering::Acquire) as usize
+        self.assigned_words(partition)[0].load(Ordering::Acquire) as usize
     }
 
     /// Returns the round whose pages, and no others, make up `partition`.
     #[inline]
     pub fn since(&self, partition: usize) -> u32 {
-        self.partition_words(partition)[1].load(Ordering::Acquire) as u32
+        self.assigned_words(partition)[1].load(Ordering::Acquire) as u32
     }
 
     /// Assigns `partition` to the reducer in `slot`, to be made from the pages of round `since`.
     pub fn assign(&self, partition: usize, slot: usize, since: u32) {
-        let words = self.partition_words(partition);
+        let words = self.assigned_words(partition);
         words[1].store(u64::from(since), Ordering::Release);
         words[0].store(slot as u64, Ordering::Release);
     }
@@ -373,7 +422,7 @@ impl<'p> Shared<'p> {
 
     /// Lets `permits` workers map at the same time.
     pub fn set_permits(&self, permits: usize) {
-        self.job(Job::Permits).store(permits as u64, Ordering::Release);
+        self.common(Common::Permits).store(permits as u64, Ordering::Release);
     }
 
     /// Returns whether `slot` has a permit to map. For the worker itself.
@@ -390,7 +439,7 @@ impl<'p> Shared<'p> {
         // one more worker maps. In the other order a permit would be lost.
         self.slot(slot, Slot::Permit).store(1, Ordering::Release);
         let left = |permits: u64| (permits as i64 > 0).then(|| permits - 1);
-        let taken = self.job(Job::Permits).fetch_update(Ordering::AcqRel, Ordering::Relaxed, left).is_ok();
+        let taken = self.common(Common::Permits).fetch_update(Ordering::AcqRel, Ordering::Relaxed, left).is_ok();
         if !taken {
             self.slot(slot, Slot::Permit).store(0, Ordering::Release);
         }
@@ -404,7 +453,7 @@ impl<'p> Shared<'p> {
         if had {
             // Set the count first: if the worker dies in between, its permit is given back twice, and one more worker
             // maps. In the other order a permit would be lost.
-            self.job(Job::Permits).fetch_add(1, Ordering::AcqRel);
+            self.common(Common::Permits).fetch_add(1, Ordering::AcqRel);
             self.slot(slot, Slot::Permit).store(0, Ordering::Release);
         }
         had
@@ -412,17 +461,17 @@ impl<'p> Shared<'p> {
 
     /// Returns whether a worker without a permit may take one.
     pub fn has_permit_left(&self) -> bool {
-        self.job(Job::Permits).load(Ordering::Acquire) as i64 > 0
+        self.common(Common::Permits).load(Ordering::Acquire) as i64 > 0
     }
 
     /// Returns whether a worker must give its permit back, because more workers map than should.
     pub fn wants_permit_back(&self) -> bool {
-        (self.job(Job::Permits).load(Ordering::Acquire) as i64) < 0
+        (self.common(Common::Permits).load(Ordering::Acquire) as i64) < 0
     }
 
     /// Lets so many workers fewer map at the same time.
     pub fn withdraw_permits(&self, permits: usize) {
-        self.job(Job::Permits).fetch_sub(permits as u64, Ordering::AcqRel);
+        self.common(Common::Permits).fetch_sub(permits as u64, Ordering::AcqRel);
     }
 
     /// Notes that `slot` starts to work on `task`.
@@ -462,7 +511,7 @@ impl<'p> Shared<'p> {
     pub fn task(&self, slot: usize) -> Option<(usize, u64)> {
         let task = self.slot(slot, Slot::Task).load(Ordering::Acquire);
         let since_ns = self.slot(slot, Slot::TaskStartNs).load(Ordering::Relaxed);
-        task.checked_sub(1).map(|task| (task as usize, since_ns))
+        task.checked_sub(1).map(|task| (task as usize, since_ns)).filter(|(task, _)| *task < self.tasks())
     }
 
     /// Notes what `slot` now does with arrived pairs.
@@ -475,10 +524,20 @@ impl<'p> Shared<'p> {
         self.slot(slot, Slot::Reducing).load(Ordering::Acquire) != Reducing::Nothing as u64
     }
 
+    /// Notes whether `slot` merges into shared outputs. It takes latches only meanwhile.
+    pub fn set_merging(&self, slot: usize, merges: bool) {
+        self.slot(slot, Slot::Merges).store(u64::from(merges), Ordering::Release);
+    }
+
+    pub fn is_merging(&self, slot: usize) -> bool {
+        self.slot(slot, Slot::Merges).load(Ordering::Acquire) == 1
+    }
+
     /// Returns whether a worker is spilling.
     pub fn somebody_spills(&self) -> bool {
         (1..self.slots_born()).any(|slot| {
-            self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == Reducing::Spills as u64
+            self.pages.is_claimed(slot)
+                && self.slot(slot, Slot::Reducing).load(Ordering::Acquire) == Reducing::Spills as u64
                 && !self.pages.is_dead(slot)
         })
     }
@@ -494,7 +553,7 @@ impl<'p> Shared<'p> {
 
     /// Makes the coordinator look, after a commit, a drained round or a failure.
     pub fn announce(&self) {
-        self.job(Job::Announced).fetch_add(1, Ordering::Release);
+        self.common(Common::Announced).fetch_add(1, Ordering::Release);
         self.ring(COORDINATOR);
     }
 
@@ -516,7 +575,7 @@ impl<'p> Shared<'p> {
 
     /// Returns the number of announcements.
     pub fn announced(&self) -> u64 {
-        self.job(Job::Announced).load(Ordering::Acquire)
+        self.common(Common::Announced).load(Ordering::Acquire)
     }
 
     /// Stores the message of a panic for the coordinator, cut at 512 bytes between two characters.
@@ -561,8 +620,24 @@ impl<'p> Shared<'p> {
 
     /// Returns a worker's counters as it last published them.
     pub fn counters(&self, slot: usize) -> Counters {
+        if !self.pages.is_claimed(slot) {
+            return Counters::default();
+        }
         Counters::from_values(self.slot_words(slot)[COUNTERS_AT..].iter().map(|word| word.load(Ordering::Relaxed)))
     }
+}
+
+/// Returns the check of some words that belong together: of equal words it is the same, and it is never 0.
+pub(crate) fn seal(words: impl IntoIterator<Item = u64>) -> u64 {
+    words.into_iter().fold(1, |seal, word| mix(seal ^ word)) | 1
+}
+
+/// Spreads the bits of a number (the finisher of splitmix64).
+pub(crate) fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
 }
 
 /// Returns the part of a message that fits.

@@ -12,7 +12,7 @@ use gristmill_os::folder::Folder;
 use gristmill_os::wake::Watch;
 
 use crate::control::words::Shared;
-use crate::coordinator::clock::Clock;
+use crate::coordinator::clock::{Clock, Standstill};
 use crate::coordinator::prepare::Prepared;
 use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
 use crate::error::{Asked, Error, Result, gave};
@@ -116,6 +116,8 @@ impl Attempts<'_> {
                 first_round: 0,
                 placed: None,
                 kept,
+                reducer_lost_in: None,
+                standstill: Standstill::default(),
                 next_tick_ns: 0,
                 clock: Clock::new(start_ns),
                 stages: None,

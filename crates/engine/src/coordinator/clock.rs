@@ -78,6 +78,62 @@ impl Rest {
     }
 }
 
+/// The longest sleep of the coordinator if nobody waits for progress, a timeout or a deadline.
+pub(super) const LONG_SLEEP: Duration = Duration::from_secs(30);
+/// How long a job stands still, and how often that is seen, before it is given up.
+const STANDSTILL_NS: u64 = 3_000_000_000;
+const STANDSTILL_LOOKS: u32 = 16;
+
+/// What was seen of a job that may stand still.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Standstill {
+    /// The number of looks in a row at which all workers slept, and the time of the first of them.
+    looks: u32,
+    since_ns: u64,
+    /// The time of the last look, and the number of events then.
+    looked_ns: u64,
+    events: u64,
+    /// The time at which something happened last, or all workers were woken.
+    stirred_ns: u64,
+}
+
+/// What to do about a job that may stand still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stillness {
+    None,
+    /// Wake all workers: they sleep, or their doorbells may be wrong.
+    Wake,
+    /// End the job: it will never go on.
+    End,
+}
+
+impl Standstill {
+    /// Returns whether the next look is due.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.looked_ns) >= TICK.as_nanos() as u64
+    }
+
+    /// Returns whether all workers slept at the last look.
+    pub fn is_suspected(&self) -> bool {
+        self.looks > 0
+    }
+
+    /// Judges a job by whether all workers sleep, and by the number of events so far.
+    pub fn look(&mut self, now_ns: u64, all_sleep: bool, events: u64) -> Stillness {
+        let is_quiet = self.events == events;
+        let goes_on = all_sleep && self.looks > 0 && is_quiet;
+        let (looks, since_ns) = if goes_on { (self.looks + 1, self.since_ns) } else { (u32::from(all_sleep), now_ns) };
+        let stillness = match is_quiet && now_ns - self.stirred_ns >= STANDSTILL_NS {
+            _ if looks >= STANDSTILL_LOOKS && now_ns - since_ns >= STANDSTILL_NS => Stillness::End,
+            is_long if is_long || all_sleep => Stillness::Wake,
+            _ => Stillness::None,
+        };
+        let stirred_ns = if is_quiet && stillness == Stillness::None { self.stirred_ns } else { now_ns };
+        *self = Standstill { looks, since_ns, looked_ns: now_ns, events, stirred_ns };
+        stillness
+    }
+}
+
 /// Why the coordinator ended a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
@@ -126,6 +182,30 @@ mod tests {
         }
         // In the middle of the gap, for a worker that was suspended after the coordinator or continued before it.
         assert!(clock.passed_ns(1800 * SECOND) <= 3 * SECOND + LATE_NS);
+    }
+
+    #[test]
+    fn a_job_stands_still_if_all_workers_sleep_again_and_again_and_nothing_happens() {
+        // 7 of 52 stray writes left all workers and the coordinator asleep, for ever.
+        let looks = |sleeps: &dyn Fn(u64) -> bool, events: &dyn Fn(u64) -> u64| {
+            let mut standstill = Standstill::default();
+            let mut look = |look: u64| standstill.look(look * SECOND / 10, sleeps(look), events(look));
+            (1..100).map(&mut look).collect::<Vec<_>>()
+        };
+        let end = |looks: &[Stillness]| looks.iter().position(|stillness| *stillness == Stillness::End);
+        let wakes = |looks: &[Stillness]| looks.iter().filter(|stillness| **stillness == Stillness::Wake).count();
+        assert_eq!(end(&looks(&|_| true, &|_| 7)), Some(30));
+        assert_eq!(end(&looks(&|look| look > 20, &|_| 7)), Some(50));
+        assert_eq!(end(&looks(&|look| look % 20 > 0, &|_| 7)), None);
+        assert_eq!(end(&looks(&|_| true, &|look| look / 20)), None);
+        // One that sleeps may seem to be awake, because its doorbell was overwritten.
+        assert_eq!(wakes(&looks(&|_| false, &|_| 7)), 3);
+        assert_eq!(wakes(&looks(&|_| false, &|look| look / 20)), 0);
+        // The whole job was suspended for an hour after the first look.
+        let mut standstill = Standstill::default();
+        let stands =
+            |look: u64| standstill.look(look * SECOND / 10 + if look > 1 { 3600 * SECOND } else { 0 }, true, 7);
+        assert_eq!((1..100).map(stands).position(|stillness| stillness == Stillness::End), Some(15));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::coordinator::stages::Stages;
 use crate::coordinator::state::Coordinator;
 use crate::data::datum::Datum;
 use crate::data::order::Order;
-use crate::error::Result;
+use crate::error::{Result, overwritten};
 use crate::output::parts::Part;
 use crate::output::sink::Attempt;
 use crate::plan::mode::Mode;
@@ -116,14 +116,16 @@ impl Coordinator<'_, '_, '_, '_> {
         })?;
         let mut keys = keys.into_iter();
         let shared = self.setup.shared;
-        let parts: Vec<Part> = (0..work.functions.ranges.map_or(0, Ranges::len))
-            .map(|partition| {
-                let PartSize { pairs, bytes } = shared.part_size(partition);
-                let ends =
-                    (pairs > 0).then(|| [(); 2].map(|()| keys.next().expect("two pairs of each part were sent")));
-                Part { records: pairs, bytes, checksum: shared.checksum(partition), keys: ends }
-            })
-            .collect();
+        let mut parts = Vec::new();
+        for partition in 0..work.functions.ranges.map_or(0, Ranges::len) {
+            shared.check_partition(partition)?;
+            let PartSize { pairs, bytes } = shared.part_size(partition);
+            let ends = if pairs > 0 { keys.next().zip(keys.next()).map(<[_; 2]>::from) } else { None };
+            if ends.is_some() != (pairs > 0) {
+                return Err(overwritten(None, "a part of the result has no ends"));
+            }
+            parts.push(Part { records: pairs, bytes, checksum: shared.checksum(partition), keys: ends });
+        }
         let pairs = parts.iter().map(|part| part.records).sum();
         Ok((parts, (pairs, started_ns)))
     }
@@ -132,6 +134,7 @@ impl Coordinator<'_, '_, '_, '_> {
     pub(super) fn conduct_into_sink<J: Program>(&mut self, work: &Work<'_, J>) -> Result<(Vec<Attempt>, (u64, u64))> {
         let (_, started_ns) = self.conduct(work, &mut |_, _| unreachable!("reducers write every pair to the sink"))?;
         let Setup { shared, plan, .. } = *self.setup;
+        (0..plan.reduce_workers).try_for_each(|part| shared.check_partition(part))?;
         let closed = (0..plan.reduce_workers).filter_map(|part| Some((part, shared.closed(part)?)));
         let (parts, pairs): (Vec<Attempt>, Vec<u64>) =
             closed.map(|(part, (attempt, pairs))| (Attempt { part, attempt }, pairs)).unzip();

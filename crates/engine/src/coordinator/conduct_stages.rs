@@ -14,7 +14,7 @@
 use gristmill_os::clock::monotonic_ns;
 
 use crate::coordinator::state::Coordinator;
-use crate::error::Result;
+use crate::error::{Result, overwritten};
 use crate::output::timeline::Event;
 use crate::worker::setup::Setup;
 
@@ -45,10 +45,14 @@ impl Coordinator<'_, '_, '_, '_> {
                     self.sleep(announced, &mut || false);
                 }
             }
+            self.check_received()?;
             // 2. Record the stage in the log.
             let count = self.attempts.len();
-            let saved = |slot: &usize| shared.saved(*slot).expect("who has drained a stage has saved it");
-            let bytes: Vec<u64> = self.reducers.iter().map(saved).collect();
+            let saved = |slot: &usize| {
+                let not_saved = || overwritten(Some(*slot), "it has not saved the stage that it has drained");
+                shared.saved(*slot)?.ok_or_else(not_saved)
+            };
+            let bytes = self.reducers.iter().map(saved).collect::<Result<Vec<u64>>>()?;
             let stages = self.stages.as_mut().expect("there are stages");
             stages.log.note_stage(count, &bytes)?;
             stages.done += count;
@@ -75,7 +79,7 @@ impl Coordinator<'_, '_, '_, '_> {
     pub(super) fn note_results(&mut self) -> Result<()> {
         let Some(stages) = &mut self.stages else { return Ok(()) };
         for (reducer, slot) in self.reducers.iter().enumerate() {
-            if let Some(bytes) = self.setup.shared.saved(*slot).filter(|_| !stages.results[reducer]) {
+            if let Some(bytes) = self.setup.shared.saved(*slot)?.filter(|_| !stages.results[reducer]) {
                 stages.log.note_result(reducer, bytes)?;
                 stages.results[reducer] = true;
             }

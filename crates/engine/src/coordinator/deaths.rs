@@ -27,8 +27,8 @@ use crate::worker::setup::{Role, Setup};
 pub(super) fn look<W, E>(
     workers: &mut W,
     ended: impl FnOnce(&mut W) -> Result<E>,
-    failure: impl FnOnce(&W) -> Option<Failure>,
-) -> Result<(E, Option<Failure>)> {
+    failure: impl FnOnce(&W) -> Option<(usize, Failure)>,
+) -> Result<(E, Option<(usize, Failure)>)> {
     let end = ended(workers)?;
     Ok((end, failure(workers)))
 }
@@ -57,7 +57,7 @@ impl Coordinator<'_, '_, '_, '_> {
         };
         let from_outside = overdue.map_or(end.from_outside, |overdue| overdue == Overdue::Stopped);
         let task = self.task_to_blame(role, from_outside);
-        let at = shared.place(role.slot).filter(|_| task.is_some());
+        let at = shared.place(role.slot).filter(|(place, _)| task.is_some() && self.is_in_input(*place));
         let finishes = role.reduces.is_some() && shared.is_mapped(shared.round());
         let in_reduce = task.is_none() && (shared.is_reducing(role.slot) || !role.maps || finishes);
         let place = match (task, at) {
@@ -137,6 +137,7 @@ impl Coordinator<'_, '_, '_, '_> {
         }
         let since = shared.round() + 1;
         if let Some(reducer) = reducer {
+            self.reducer_lost_in = Some(shared.round());
             self.reducers[reducer] = slot;
             for partition in (0..plan.partitions).filter(|partition| shared.owner(*partition) == role.slot) {
                 // What it has put on the shelf stays valid.
@@ -150,6 +151,11 @@ impl Coordinator<'_, '_, '_, '_> {
         self.start(slot - 1, OomKills::until_now())?;
         shared.ring_all_after_death();
         Ok(())
+    }
+
+    /// Returns whether a place that a worker has left can be one of the input.
+    fn is_in_input(&self, place: Place) -> bool {
+        place.source < self.setup.tasks.sources.len() && place.offset.checked_add(place.bytes).is_some()
     }
 
     /// Returns whether the worker in `slot`, which died for lack of memory, mapped while others did. Then half as many
@@ -244,8 +250,8 @@ mod tests {
             *failed = true;
             Ok("exit status 0")
         };
-        let failure = |failed: &bool| failed.then_some(Failure::ShelfFull);
+        let failure = |failed: &bool| failed.then_some((1, Failure::ShelfFull));
         let (end, failure) = look(&mut false, fails_now, failure).expect("looked at");
-        assert_eq!((end, failure), ("exit status 0", Some(Failure::ShelfFull)));
+        assert_eq!((end, failure), ("exit status 0", Some((1, Failure::ShelfFull))));
     }
 }

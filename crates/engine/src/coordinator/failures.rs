@@ -1,16 +1,22 @@
 //! Turns the failures that workers leave in their shared words into errors for the caller.
 
+use gristmill_os::room::TemporaryFolder;
+
 use crate::coordinator::state::Coordinator;
-use crate::error::{Error, explain_spill, little_room};
+use crate::error::{Error, explain_spill, little_room, overwritten};
 use crate::failure::{Doing, Failure};
 use crate::input::records::Records;
 use crate::plan::mode::Mode;
 use crate::plan::settings::CheckpointSettings;
 use crate::steps::shelf_writer::pair_bytes_max;
+use crate::worker::setup::Setup;
 
 impl Coordinator<'_, '_, '_, '_> {
-    /// Returns the error for a failure, with the names of files and folders.
-    pub(super) fn explain(&self, failure: Failure) -> Error {
+    /// Returns the error for a failure of the worker in `slot`, with the names of files and folders.
+    pub(super) fn explain(&self, slot: usize, failure: Failure) -> Error {
+        if !self.is_possible(&failure) {
+            return overwritten(Some(slot), "its failure is none that this job can have");
+        }
         let step = self.setup.shared.step();
         let source = |source: usize| &self.setup.tasks.sources[source];
         match failure {
@@ -74,7 +80,7 @@ impl Coordinator<'_, '_, '_, '_> {
                 path: self.setup.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),
             },
-            Failure::ShelfFull => Error::KeepLimit { step, limit_bytes: self.setup.kept_bytes_max },
+            Failure::ShelfFull => self.explain_shelf(step),
             Failure::PairTooLarge { bytes } => Error::PairTooLarge {
                 step,
                 bytes,
@@ -84,6 +90,36 @@ impl Coordinator<'_, '_, '_, '_> {
                 self.explain_checkpoint(doing, errno)
             }
             Failure::Spill { .. } => explain_spill(&self.setup.plan.spill_dirs, failure),
+        }
+    }
+
+    /// Returns whether a failure names a source, a task or a folder of this job.
+    fn is_possible(&self, failure: &Failure) -> bool {
+        let Setup { plan, tasks, mode, .. } = self.setup;
+        match failure {
+            Failure::RecordCut { source, .. } if *source < tasks.sources.len() => {
+                matches!(tasks.records_of(*source), Records::Fixed(_))
+            }
+            Failure::Read { source, .. }
+            | Failure::Truncated { source, .. }
+            | Failure::RecordTooLong { source, .. }
+            | Failure::RecordCut { source, .. }
+            | Failure::QuoteOpen { source, .. }
+            | Failure::Compressed { source, .. }
+            | Failure::Rejected { source, .. } => *source < tasks.sources.len(),
+            Failure::Conflict { task, .. } | Failure::OtherPairs { task, .. } => *task < self.attempts.len(),
+            Failure::Spill { folder, .. } => *folder < plan.spill_dirs.len() || matches!(mode, Mode::Stages(_)),
+            _ => true,
+        }
+    }
+
+    /// Explains why pairs found no room on the shelf: perhaps its folder takes no file.
+    fn explain_shelf(&self, step: u32) -> Error {
+        let plan = &self.setup.plan;
+        let TemporaryFolder { path, .. } = &plan.spill_dirs[plan.shelf_folder];
+        match tempfile::tempfile_in(path) {
+            Ok(_) => Error::KeepLimit { step, limit_bytes: self.setup.kept_bytes_max },
+            Err(source) => Error::Spill { path: path.clone(), doing: "make a file", spilled_bytes: 0, source },
         }
     }
 

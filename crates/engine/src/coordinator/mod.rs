@@ -15,6 +15,7 @@ mod set_aside;
 mod start;
 mod deaths;
 mod overdue;
+mod standstill;
 mod rounds;
 mod steps;
 mod watch;

@@ -51,7 +51,7 @@ impl Coordinator<'_, '_, '_, '_> {
                 match hand.rest.judge(clock, limit_ns, cpu_ns, is_busy) {
                     Verdict::Nothing => None,
                     Verdict::Ring => {
-                        shared.ring(slot);
+                        shared.wake(slot);
                         None
                     }
                     Verdict::End => Some(Overdue::Still),

@@ -12,7 +12,7 @@ use gristmill_page::{Pages, Shape, ShelfFile};
 
 use crate::buffer::HashTable;
 use crate::checkpoint::log::{self, Checkpoint, Facts};
-use crate::control::words::WordCounts;
+use crate::control::words::{SLOT_WORDS, WordCounts};
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::data::seed::Seed;
@@ -75,7 +75,8 @@ impl Prepared {
                 return Err(Error::ThreadsRunning { threads });
             }
         }
-        if let Some(dir) = settings.spill_folders().iter().find(|dir| !dir.is_dir()) {
+        // The folder that TMPDIR names is looked at when something is put there.
+        if let Some(dir) = settings.spill_dirs.iter().find(|dir| !dir.is_dir()) {
             return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
         }
         // 2. Find the input, and what of it is done.
@@ -104,7 +105,7 @@ impl Prepared {
             None => Seed::random(),
         };
         // 3. Make the plan. Sampling the input must not write to a shared output.
-        let cpus = machine::cpus_allowed().asked("asking for the processors of this process")?.len();
+        let processors = machine::processors();
         let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
         // Arenas and shelf take up to twice as many addresses as the job memory, and each worker has some more for itself.
         let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
@@ -131,8 +132,13 @@ impl Prepared {
             false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
             true => (None, None),
         };
-        let mut plan =
-            Plan::new(settings, Machine { cpus, nodes: &nodes, available_bytes }, input_bytes, facts, sample.as_ref())?;
+        let mut plan = Plan::new(
+            settings,
+            Machine { processors, nodes: &nodes, available_bytes },
+            input_bytes,
+            facts,
+            sample.as_ref(),
+        )?;
         if writes_result && !plan.ranged {
             return Err(Error::Setting(
                 "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
@@ -175,7 +181,7 @@ impl Prepared {
             false => Splits::of(plan.split_bytes),
         };
         let mut tasks = Tasks::cut(sources, settings.records, splits, settings.record_bytes_max);
-        scan_quotes(&mut tasks, cpus)?;
+        scan_quotes(&mut tasks, processors.usable)?;
         if let Some((log, facts)) = &checkpoint
             && let Some(what) = facts.misfit(&tasks, of_log)
         {
@@ -220,6 +226,8 @@ impl Prepared {
             pages_per_arena: self.plan.pages_per_arena,
             page_bytes: self.plan.page_bytes,
             extra_words: self.room.words(),
+            slot_words: SLOT_WORDS,
+            guarded_words: self.room.guarded_words(),
             extents: self.shelf.extents,
             file_extents: self.shelf.file_extents,
             extent_bytes: self.shelf.extent_bytes,

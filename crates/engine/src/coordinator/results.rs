@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use gristmill_os::room::TemporaryFolder;
-use gristmill_page::{PageRef, Receiver, prefetch};
+use gristmill_page::{Overwritten, PageRef, Receiver, prefetch};
 
 use crate::control::node_reads::NodeMeter;
 use crate::control::words::Shared;
@@ -18,7 +18,7 @@ use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::{self, Entry};
 use crate::data::key;
 use crate::data::order::Order;
-use crate::error::{Result, explain_spill};
+use crate::error::{Result, explain_spill, overwritten};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
 use crate::exchange::inbox::give_back;
 use crate::failure::Failure;
@@ -61,6 +61,8 @@ pub(crate) struct Results<'r, J: Program> {
     streams: Vec<ReducerStream<'r, J::OutKey, J::OutValue>>,
     /// The stream whose next page is awaited.
     awaited: usize,
+    /// The mailbox of the coordinator was overwritten.
+    broken: Option<Overwritten>,
     /// The number of bytes held back in memory.
     held_bytes_max: usize,
     spill_dirs: &'r [TemporaryFolder],
@@ -74,6 +76,8 @@ struct ReducerStream<'r, K: Key, V: Datum> {
     /// The slot that it comes from now, and the number of slots before.
     slot: usize,
     lives: usize,
+    /// The number of pages received from that slot.
+    received: u32,
     page: Source<'r>,
     /// The offsets in the page of the next pair and of the end, and the number of pairs between them.
     at: usize,
@@ -105,7 +109,8 @@ impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
         let page = Source::default();
         let (pieces, held) = (Vec::new(), None);
         let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
-        ReducerStream { slot, lives, page, at, end, left, ended, partition, taken, skip, pieces, held }
+        let received = 0;
+        ReducerStream { slot, lives, received, page, at, end, left, ended, partition, taken, skip, pieces, held }
     }
 
     /// Returns whether its next pair is there.
@@ -191,6 +196,7 @@ impl<'r, J: Program> Results<'r, J> {
             arrived: BTreeMap::new(),
             streams,
             awaited: 0,
+            broken: None,
             held_bytes_max,
             spill_dirs,
             spill,
@@ -228,6 +234,7 @@ impl<'r, J: Program> Results<'r, J> {
                 // Their sender is dead, so nobody takes them back.
                 self.arrived.remove(&stream.slot);
                 stream.slot = *slot;
+                stream.received = 0;
                 stream.lives += 1;
                 // The current page outlives its sender. The pairs left in it count as taken.
                 stream.skip = stream.taken + stream.left;
@@ -250,29 +257,38 @@ impl<'r, J: Program> Results<'r, J> {
     pub fn has_arrived(&mut self) -> bool {
         self.take_in();
         let ReducerStream { slot, ended, .. } = &self.streams[self.awaited];
-        *ended || self.arrived.contains_key(slot)
+        *ended || self.broken.is_some() || self.arrived.contains_key(slot)
     }
 
     /// Sorts arrived pages by their sender.
     fn take_in(&mut self) {
-        while let Some(page) = self.receiver.recv() {
-            let header = Header::read(page.bytes());
-            self.node_meter.begin();
-            self.node_meter.read(header.node as usize, HEADER_BYTES + header.bytes as usize);
-            self.node_meter.publish(self.shared);
+        loop {
+            let page = match self.receiver.try_recv() {
+                Ok(Some(page)) => page,
+                Ok(None) => return,
+                Err(overwritten) => return self.broken = Some(overwritten),
+            };
+            if let Some(header) = Header::try_read(page.bytes()) {
+                self.node_meter.begin();
+                self.node_meter.read(header.node as usize, HEADER_BYTES + header.bytes as usize);
+                self.node_meter.publish(self.shared);
+            }
             self.arrived.entry(page.producer()).or_default().push_back(page);
         }
     }
 
     /// Returns the next page of the reducer in `slot`.
-    fn recv(&mut self, slot: usize) -> Option<PageRef<'r>> {
+    fn recv(&mut self, slot: usize) -> Result<Option<PageRef<'r>>> {
         self.take_in();
-        let pages = self.arrived.get_mut(&slot)?;
+        if let Some(Overwritten(what)) = self.broken {
+            return Err(overwritten(None, what));
+        }
+        let Some(pages) = self.arrived.get_mut(&slot) else { return Ok(None) };
         let page = pages.pop_front();
         if pages.is_empty() {
             self.arrived.remove(&slot);
         }
-        page
+        Ok(page)
     }
 
     /// Visits the pairs of all streams, at most `limit` of them and until `visit` breaks, and returns their number.
@@ -445,13 +461,20 @@ impl<'r, J: Program> Results<'r, J> {
                 return Ok(false);
             }
             let slot = stream.slot;
-            let Some(page) = self.recv(slot) else {
+            let Some(page) = self.recv(slot)? else {
                 self.awaited = number;
                 wait(self)?;
                 continue;
             };
             let stream = &mut self.streams[number];
-            let header = Header::read(page.bytes());
+            let header = Header::try_read(page.bytes()).filter(|header| header.serial == stream.received);
+            let Some(header) = header else {
+                return Err(overwritten(
+                    None,
+                    &format!("page {} of the result of worker {slot} is missing", stream.received),
+                ));
+            };
+            stream.received += 1;
             stream.partition = header.partition as usize;
             match header.kind {
                 PageKind::Pairs => {

@@ -15,7 +15,7 @@ use crate::control::place::Place;
 use crate::control::progress::Progress;
 use crate::control::result_parts::PartSize;
 use crate::control::words::Shared;
-use crate::coordinator::clock::Clock;
+use crate::coordinator::clock::{Clock, Standstill};
 use crate::coordinator::stages::Stages;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::interrupt::Interrupt;
@@ -66,6 +66,9 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p> {
     /// The size of each partition when its place in the result was decided.
     pub placed: Option<Vec<PartSize>>,
     pub kept: &'env mut AcrossAttempts<'p>,
+    /// The round in which a reducer died last, so that it is not known what it had received.
+    pub reducer_lost_in: Option<u32>,
+    pub standstill: Standstill,
     pub next_tick_ns: u64,
     pub clock: Clock,
     /// For a job with a checkpoint.

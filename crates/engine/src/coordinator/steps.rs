@@ -13,15 +13,15 @@
 //! While step n runs, the shelf holds its input (if it maps the pairs of step n - 1) and what its reducers have put
 //! there so far. The input stays until step n is complete, because any of its partitions may have to be remade.
 
-use gristmill_page::Piece;
+use gristmill_page::{Overwritten, Piece, Reader};
 
 use crate::control::claims::ROUNDS_MAX;
 use crate::control::words::COORDINATOR;
 use crate::coordinator::state::{Coordinator, Taint};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, overwritten};
 use crate::output::timeline::Event;
 use crate::program::map_reduce::MapReduce;
-use crate::steps::shelf_writer::pieces;
+use crate::steps::shelf_writer::before;
 use crate::steps::step::{Next, Step};
 use crate::worker::setup::Setup;
 
@@ -37,6 +37,8 @@ impl Coordinator<'_, '_, '_, '_> {
         // The coordinator reads from the shelf.
         let _ends = shared.pages.claim(COORDINATOR);
         let shelf = shared.pages.shelf();
+        // What the step maps, if it maps pairs.
+        let mut mapped: Vec<Piece> = Vec::new();
         for number in 0.. {
             // 1. Run the step. No worker is finished before the last step is complete.
             while !self.step_is_complete() {
@@ -46,9 +48,11 @@ impl Coordinator<'_, '_, '_, '_> {
                     self.sleep(announced, &mut || false);
                 }
             }
+            self.check_received()?;
             // All tasks are committed, so no worker is inside one.
             let settled = outputs.settle()?;
             let reader = shelf.reader(COORDINATOR);
+            let kept = self.check_kept(&reader, &mapped)?;
             let totals = self.accumulate()?;
             let mut step = Step::new(shared, &reader, &settled, &totals, seed, number);
             let pairs = step.pairs();
@@ -63,13 +67,11 @@ impl Coordinator<'_, '_, '_, '_> {
                     return Ok((pairs, started_ns));
                 }
                 Next::Input => None,
-                Next::Pairs => {
-                    let partitions = 0..shared.partitions();
-                    Some(partitions.flat_map(|partition| pieces(&reader, shared.kept(partition))).collect())
-                }
+                Next::Pairs => Some(kept),
             };
             drop((reader, settled));
-            shelf.clear(if pieces.is_some() { number + 1 } else { number + 2 });
+            let cleared = shelf.clear(if pieces.is_some() { number + 1 } else { number + 2 });
+            cleared.map_err(|Overwritten(what)| overwritten(None, what))?;
             shared.clear_accumulated();
             // 3. Open a round for all partitions.
             let round = shared.round() + 1;
@@ -80,10 +82,34 @@ impl Coordinator<'_, '_, '_, '_> {
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
             shared.set_step(number + 1, pieces.as_deref());
             self.kept.mark(self.setup.start_ns, Event::Step(number + 1));
-            self.open_step(round, pieces.map_or(tasks.len(), |pieces| pieces.len()));
+            self.open_step(round, pieces.as_ref().map_or(tasks.len(), Vec::len));
+            mapped = pieces.unwrap_or_default();
             shared.ring_all();
         }
         unreachable!("a job runs out of rounds before it runs out of numbers")
+    }
+
+    /// Returns the pieces of all partitions, after checking that they are on the shelf and overlap neither with each other nor with those that the step
+    /// has `mapped`.
+    fn check_kept(&self, reader: &Reader<'_>, mapped: &[Piece]) -> Result<Vec<Piece>> {
+        let shared = self.setup.shared;
+        let mut all = Vec::new();
+        for partition in 0..shared.partitions() {
+            shared.check_partition(partition)?;
+            let mut next = shared.kept(partition).last;
+            while let Some(piece) = next {
+                next = before(reader, piece).map_err(|Overwritten(what)| overwritten(None, what))?;
+                all.push(piece);
+            }
+        }
+        let mut places: Vec<(u32, u32, u32)> =
+            all.iter().chain(mapped).map(|piece| (piece.extent, piece.start, piece.bytes)).collect();
+        places.sort_unstable();
+        let meet = |[a, b]: &[(u32, u32, u32); 2]| a.0 == b.0 && b.1 - a.1 < a.2;
+        match places.array_windows().any(meet) {
+            true => Err(overwritten(None, "an extent of the shelf was taken twice")),
+            false => Ok(all),
+        }
     }
 
     /// Returns whether every partition of the current step is on the shelf, or in the checkpoint for a stage.

@@ -24,6 +24,9 @@ impl Coordinator<'_, '_, '_, '_> {
             let mut recorded = shared.recorded(slot)?;
             // A worker that did not end by itself was in its last phase until it was killed.
             recorded.close(death_ns(slot).unwrap_or(wall_ns));
+            if recorded.born_ns > recorded.until_ns() {
+                return None; // It was overwritten.
+            }
             Some(Track {
                 number: slot,
                 maps: hand.role.maps,

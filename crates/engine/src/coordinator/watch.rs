@@ -10,7 +10,7 @@ use gristmill_ring::Futex;
 
 use crate::control::progress::Progress;
 use crate::control::words::COORDINATOR;
-use crate::coordinator::clock::TICK;
+use crate::coordinator::clock::{LONG_SLEEP, TICK};
 use crate::coordinator::deaths::look;
 use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, End};
@@ -35,8 +35,8 @@ impl Coordinator<'_, '_, '_, '_> {
         // 1. Bad records, failures, deaths, and workers that are needed now.
         self.hear()?;
         let (ended, failure) = look(self, Self::ended, Self::failure)?;
-        if let Some(failure) = failure {
-            return Err(self.explain(failure));
+        if let Some((slot, failure)) = failure {
+            return Err(self.explain(slot, failure));
         }
         for (at, end) in ended {
             self.bury(at, end, has_ended)?;
@@ -47,6 +47,8 @@ impl Coordinator<'_, '_, '_, '_> {
         if let Some(limit) = plan.faults.task_timeout {
             self.keep_time(now_ns, limit)?;
         }
+        shared.check_counters(shared.round(), plan.map_at_once)?;
+        self.notice_standstill(now_ns)?;
         // 3. The round.
         while self.advance()? {
             shared.ring_all();
@@ -100,9 +102,10 @@ impl Coordinator<'_, '_, '_, '_> {
     }
 
     /// Returns the failure of a worker, if there is one.
-    fn failure(&self) -> Option<Failure> {
+    fn failure(&self) -> Option<(usize, Failure)> {
         let shared = self.setup.shared;
-        shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| shared.failure(hand.role.slot))).flatten()
+        let of = |slot: usize| Some((slot, shared.failure(slot)?));
+        shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| of(hand.role.slot))).flatten()
     }
 
     /// Reports progress; returns whether the caller wants the job to stop.
@@ -110,11 +113,12 @@ impl Coordinator<'_, '_, '_, '_> {
         let shared = self.setup.shared;
         if self.kept.progress.is_some() || self.kept.heartbeat.is_some() {
             let Setup { tasks, .. } = *self.setup;
-            let done = (0..self.attempts.len()).filter(|task| shared.is_done(*task));
+            let is_done = |task: usize| shared.is_done(task, round).unwrap_or(false);
+            let done = (0..self.attempts.len()).filter(|task| is_done(*task));
             let done_bytes: u64 = done.map(|task| self.setup.task_bytes(task)).sum();
             let reached = self.hands.iter().filter_map(|hand| {
                 let (task, _) = shared.task(hand.role.slot)?;
-                let is_running = !matches!(hand.body, Body::Gone) && !shared.is_done(task);
+                let is_running = !matches!(hand.body, Body::Gone) && !is_done(task);
                 is_running.then(|| shared.reached(hand.role.slot).min(self.setup.task_bytes(task)))
             });
             // Bytes that are mapped again count once.
@@ -152,7 +156,8 @@ impl Coordinator<'_, '_, '_, '_> {
             || self.kept.heartbeat.is_some()
             || self.kept.interrupt.has_deadline()
             || self.setup.plan.faults.task_timeout.is_some();
-        let waiting = Waiting { coordinator: self, timeout_ms: wants_ticks.then_some(TICK.as_millis() as u32) };
+        let timeout = if wants_ticks || self.standstill.is_suspected() { TICK } else { LONG_SLEEP };
+        let waiting = Waiting { coordinator: self, timeout_ms: Some(timeout.as_millis() as u32) };
         let mut slept = false;
         shared.pages.doorbell(COORDINATOR).sleep_unless(&waiting, || {
             let again = std::mem::replace(&mut slept, true);

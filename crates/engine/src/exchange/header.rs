@@ -1,7 +1,7 @@
 //! The header of a page, in front of its pairs.
 //!
 //! ```text
-//!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 4 | node, 4 | pairs ... |
+//!  page:  | epoch, 8 | partition, 4 | bytes, 4 | pairs, 4 | round, 4 | kind, 2 | node, 2 | serial, 4 | pairs ... |
 //! ```
 
 /// The length of the header in bytes.
@@ -9,7 +9,7 @@ pub(crate) const HEADER_BYTES: usize = 32;
 
 /// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[repr(u16)]
 pub(crate) enum PageKind {
     /// Whole pairs.
     Pairs = 1,
@@ -31,36 +31,49 @@ pub(crate) struct Header {
     pub round: u32,
     pub kind: PageKind,
     /// The node that the page's memory was taken from: an index, see [`Places`](crate::plan::placement::Places).
-    pub node: u32,
+    pub node: u16,
+    /// How many pages its producer has sent before, in this round to workers, or to the coordinator.
+    pub serial: u32,
 }
 
 impl Header {
     pub fn write(&self, page: &mut [u8]) {
         page[..8].copy_from_slice(&self.epoch.to_le_bytes());
-        for (at, word) in
-            [self.partition, self.bytes, self.pairs, self.round, self.kind as u32, self.node].iter().enumerate()
-        {
+        let kind_and_node = u32::from(self.node) << 16 | u32::from(self.kind as u16);
+        let words = [self.partition, self.bytes, self.pairs, self.round, kind_and_node, self.serial];
+        for (at, word) in words.iter().enumerate() {
             page[8 + at * 4..][..4].copy_from_slice(&word.to_le_bytes());
         }
     }
 
     /// Reads the header of a received page.
+    ///
+    /// # Panics
+    /// When the producer has written over it.
     pub fn read(page: &[u8]) -> Header {
+        Header::try_read(page).expect("a header that its producer has not written over")
+    }
+
+    /// Reads the header of a received page. `None`: its producer has written over it.
+    pub fn try_read(page: &[u8]) -> Option<Header> {
         let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"));
-        Header {
+        let kind = match word(24) as u16 {
+            1 => PageKind::Pairs,
+            2 => PageKind::Piece,
+            3 => PageKind::LastPiece,
+            4 => PageKind::End,
+            _ => return None,
+        };
+        let header = Header {
             epoch: u64::from_le_bytes(page[..8].try_into().expect("eight bytes")),
             partition: word(8),
             bytes: word(12),
             pairs: word(16),
             round: word(20),
-            kind: match word(24) {
-                1 => PageKind::Pairs,
-                2 => PageKind::Piece,
-                3 => PageKind::LastPiece,
-                4 => PageKind::End,
-                other => panic!("a page of kind {other} was received"),
-            },
-            node: word(28),
-        }
+            kind,
+            node: (word(24) >> 16) as u16,
+            serial: word(28),
+        };
+        (header.bytes as usize <= page.len() - HEADER_BYTES).then_some(header)
     }
 }

@@ -8,6 +8,7 @@ use gristmill_page::{PageRef, Receiver};
 
 use crate::control::counters::{Count, Phase};
 use crate::control::job_is_over::JobIsOver;
+use crate::control::ledger::Sums;
 use crate::control::meter::Meter;
 use crate::control::node_reads::NodeMeter;
 use crate::control::result_parts::PartSize;
@@ -83,6 +84,8 @@ pub(crate) struct Inbox<'r, J: Program> {
     pub reduction: Reduction<'r, J>,
     /// The size of each partition that has pairs. Bytes are counted only if this worker will write its rows.
     pub part_sizes: BTreeMap<usize, PartSize>,
+    /// The round of the last page that was consumed, and the sum of all that were in that round.
+    received: (u32, Sums),
     /// How this worker will write a pair, if it does.
     row: Option<&'r dyn Row<J::OutKey, J::OutValue>>,
     pub node_meter: NodeMeter<'r>,
@@ -111,6 +114,7 @@ impl<'r, J: Program> Inbox<'r, J> {
             barrier: plan.exchange == Exchange::Barrier,
             reduction,
             part_sizes: BTreeMap::new(),
+            received: (0, Sums::default()),
             row,
             node_meter: NodeMeter::new(&plan.places),
         }
@@ -122,6 +126,12 @@ impl<'r, J: Program> Inbox<'r, J> {
             || self.waiting.iter().any(|(producer, waiting)| {
                 waiting.held.front().is_some_and(|held| self.judge(*producer, held.header()) != Verdict::Hold)
             })
+    }
+
+    /// Tells the coordinator which pages of `round` were received, all of them.
+    pub fn publish_received(&self, round: u32) {
+        let (of, sums) = self.received;
+        self.shared.set_received(self.slot, round, if of == round { sums.pages } else { 0 });
     }
 
     fn judge(&self, producer: usize, header: Header) -> Verdict {
@@ -141,7 +151,7 @@ impl<'r, J: Program> Inbox<'r, J> {
     }
 
     /// Consumes what has arrived. Returns the number of pages that were received or consumed.
-    pub fn drain(&mut self, meter: &mut Meter, kill_point: &KillPoint) -> usize {
+    pub fn drain(&mut self, meter: &mut Meter, kill_point: &KillPoint<'_>) -> usize {
         let mut work = 0;
         self.node_meter.begin();
         // 1. Held-back pages, oldest first.
@@ -169,7 +179,7 @@ impl<'r, J: Program> Inbox<'r, J> {
 
     /// Consumes or drops held-back pages of `producer`, up to the first one that must be held back longer. Returns
     /// their number.
-    fn drain_waiting(&mut self, producer: usize, meter: &mut Meter, kill_point: &KillPoint) -> usize {
+    fn drain_waiting(&mut self, producer: usize, meter: &mut Meter, kill_point: &KillPoint<'_>) -> usize {
         let mut work = 0;
         while let Some(waiting) = self.waiting.get_mut(&producer)
             && let Some(front) = waiting.held.front()
@@ -211,7 +221,7 @@ impl<'r, J: Program> Inbox<'r, J> {
     }
 
     /// Consumes or drops the oldest held-back page of `producer`.
-    fn let_go(&mut self, producer: usize, consume: bool, meter: &mut Meter, kill_point: &KillPoint) {
+    fn let_go(&mut self, producer: usize, consume: bool, meter: &mut Meter, kill_point: &KillPoint<'_>) {
         let waiting = self.waiting.get_mut(&producer).expect("a page of it waits");
         let held = waiting.held.pop_front().expect("a page of it waits");
         if matches!(held, Held::Page(_)) {
@@ -252,12 +262,16 @@ impl<'r, J: Program> Inbox<'r, J> {
         std::panic::resume_unwind(Box::new(JobIsOver));
     }
 
-    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, kill_point: &KillPoint) {
+    fn consume(&mut self, producer: usize, page: &[u8], meter: &mut Meter, kill_point: &KillPoint<'_>) {
         let before = meter.enter(Phase::Reduce);
         self.shared.set_reducing(self.slot, Reducing::Takes);
         let header = Header::read(page);
         let body = &page[HEADER_BYTES..][..header.bytes as usize];
         self.node_meter.read(header.node as usize, HEADER_BYTES + body.len());
+        if self.received.0 != header.round {
+            self.received = (header.round, Sums::default());
+        }
+        self.received.1.add_page(producer, header.serial);
         match header.kind {
             PageKind::Pairs => self.take(header, body),
             PageKind::Piece => self.pieces.entry(producer).or_default().extend_from_slice(body),
@@ -294,7 +308,7 @@ impl<'r, J: Program> Inbox<'r, J> {
 
     /// Combines waiting pairs, and spills if that does not free enough memory.
     #[cold]
-    pub fn make_room(&mut self, meter: &mut Meter, kill_point: &KillPoint) {
+    pub fn make_room(&mut self, meter: &mut Meter, kill_point: &KillPoint<'_>) {
         let before = meter.enter(Phase::Spill);
         self.shared.set_reducing(self.slot, Reducing::Spills);
         self.shared.ring_all();

@@ -165,7 +165,7 @@ impl<'r, J: Program> Lane<'r, J> {
                     || shared.is_over()
             });
         };
-        self.shared.start_clock(self.slot, start_ns + (monotonic_ns() - waits_since_ns));
+        self.shared.start_clock(self.slot, start_ns.saturating_add(monotonic_ns() - waits_since_ns));
         self.meter.enter(before);
         page
     }

@@ -3,6 +3,7 @@
 use gristmill_page::{PageMut, Sender, prefetch_to_write};
 
 use crate::control::counters::Count;
+use crate::control::ledger::Sums;
 use crate::control::meter::Meter;
 use crate::control::words::{COORDINATOR, Shared};
 use crate::exchange::header::{HEADER_BYTES, Header, PageKind};
@@ -30,6 +31,7 @@ impl<'r> Open<'r> {
 /// The sending side: one open page for each partition of a share.
 pub(crate) struct Outbox<'r> {
     shared: &'r Shared<'r>,
+    slot: usize,
     sender: Sender<'r>,
     /// The open page of each partition. Empty before the first page.
     open: Vec<Option<Open<'r>>>,
@@ -39,7 +41,11 @@ pub(crate) struct Outbox<'r> {
     /// The epoch of new pages.
     pub epoch: u64,
     /// The round of new pages.
-    pub round: u32,
+    round: u32,
+    /// The tasks of this round that were mapped, and the pages that were sent for them.
+    pub sums: Sums,
+    /// The number of pages sent in this round to workers, and of pages sent to the coordinator.
+    serials: [u32; 2],
     /// Consumers that have been sent pages since they were last rung. They cannot use the pages before the commit, so
     /// they are not woken for each one.
     unrung: Vec<usize>,
@@ -50,28 +56,43 @@ pub(crate) struct Outbox<'r> {
     /// The number of deaths when pages were last taken back.
     deaths_seen: u32,
     /// For tests.
-    pub kill_point: KillPoint,
+    pub kill_point: KillPoint<'r>,
 }
 
 impl<'r> Outbox<'r> {
-    pub fn new(shared: &'r Shared<'r>, sender: Sender<'r>, kill_point: KillPoint) -> Outbox<'r> {
+    pub fn new(shared: &'r Shared<'r>, slot: usize, sender: Sender<'r>, kill_point: KillPoint<'r>) -> Outbox<'r> {
         let page_bytes = shared.pages.shape().page_bytes;
         let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots()]);
-        let (share_start, epoch, round, deaths_seen) = (0, 1, 0, 0);
+        let (share_start, epoch, round, deaths_seen, serials) = (0, 1, 0, 0, [0; 2]);
         Outbox {
             shared,
+            slot,
             sender,
             open,
             page_bytes,
             share_start,
             epoch,
             round,
+            sums: Sums::default(),
+            serials,
             unrung,
             is_unrung,
             reclaimed,
             deaths_seen,
             kill_point,
         }
+    }
+
+    /// Makes the next pages belong to `round`.
+    pub fn turn_to_round(&mut self, round: u32) {
+        if self.round != round {
+            (self.round, self.sums, self.serials[0]) = (round, Sums::default(), 0);
+        }
+    }
+
+    /// Returns the round of new pages.
+    pub fn round(&self) -> u32 {
+        self.round
     }
 
     /// Returns the number of pages used whose memory was new, and of those whose memory had been used before.
@@ -166,6 +187,12 @@ impl<'r> Outbox<'r> {
     /// Seals a page and sends it to `consumer`.
     pub fn send(&mut self, consumer: usize, open: Open<'r>, partition: usize, kind: PageKind, meter: &mut Meter) {
         let Open { mut page, used, pairs } = open;
+        let serials = &mut self.serials[usize::from(consumer == COORDINATOR)];
+        let serial = *serials;
+        *serials = serial.wrapping_add(1);
+        if consumer != COORDINATOR {
+            self.sums.add_page(self.slot, serial);
+        }
         if self.shared.pages.is_dead(consumer) {
             return self.sender.keep(page); // Its partitions are tainted, or soon will be.
         }
@@ -176,7 +203,8 @@ impl<'r> Outbox<'r> {
             pairs,
             round: self.round,
             kind,
-            node: page.node().into(),
+            node: page.node(),
+            serial,
         }
         .write(page.bytes_mut());
         meter.add(Count::PagesSent, 1);

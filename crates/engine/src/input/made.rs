@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use gristmill_os::file_size::LimitIsAnError;
-use gristmill_os::room::TemporaryFolder;
+use gristmill_os::room::{TemporaryFolder, temporary_folder};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::{Asked, Error, Result, little_room};
@@ -75,7 +75,7 @@ impl Input {
         records: impl IntoIterator<Item = impl AsRef<[u8]>>,
     ) -> Result<Input> {
         let _guard = LimitIsAnError::new();
-        let (name, folder) = (name.into(), std::env::temp_dir());
+        let (name, folder) = (name.into(), temporary_folder());
         let place = TemporaryFolder::new(&folder, None);
         let failed =
             |bytes, source| Error::Spool { path: name.clone(), folder: folder.clone(), copied_bytes: bytes, source };

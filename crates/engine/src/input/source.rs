@@ -127,8 +127,14 @@ impl Source {
             Ok(None) => None,
             Ok(Some(Compression::Zip)) => match zip::only_entry(file, bytes) {
                 Ok(entry) => {
-                    let cuts = [(entry.start, 0), (entry.end, UNKNOWN_BYTES)].map(|(stored, content)| Cut { stored, content });
-                    Some(Packing { compression: Some(Compression::Zip), cuts: cuts.into(), stream: None, entry: Some(entry) })
+                    let cuts =
+                        [(entry.start, 0), (entry.end, UNKNOWN_BYTES)].map(|(stored, content)| Cut { stored, content });
+                    Some(Packing {
+                        compression: Some(Compression::Zip),
+                        cuts: cuts.into(),
+                        stream: None,
+                        entry: Some(entry),
+                    })
                 }
                 // Records that are no text may begin like an archive.
                 Err(_) if text.is_none() => None,

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use gristmill_os::room::TemporaryFolder;
+use gristmill_os::room::{TemporaryFolder, temporary_folder};
 
 use crate::error::{Error, Result, little_room};
 use crate::input::look::{InputNews, Look};
@@ -20,7 +20,7 @@ const UNCHECKED_BYTES: u64 = 8 << 20;
 
 /// Copies all of `stream`; returns the copy and its size.
 pub(crate) fn copy(stream: &mut File, name: &Path, look: &Look) -> Result<(File, u64)> {
-    let folder = look.spool_dir.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = look.spool_dir.clone().unwrap_or_else(temporary_folder);
     let place = TemporaryFolder::new(&folder, look.keep_free_bytes);
     let (mut bytes, mut checked_at) = (0, 0);
     let failed =

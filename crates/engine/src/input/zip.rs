@@ -84,8 +84,10 @@ pub(crate) fn only_entry(file: &File, bytes: u64) -> io::Result<Entry> {
     for _ in 0..entries {
         let (name, extra, comment) = (number::<2>(rest, 28)?, number::<2>(rest, 30)?, number::<2>(rest, 32)?);
         let names_at = ENTRY_BYTES + name as usize;
-        let (entry, after) =
-            rest.split_at_checked(names_at + extra as usize + comment as usize).filter(|(entry, _)| entry.starts_with(ENTRY)).ok_or_else(damaged)?;
+        let (entry, after) = rest
+            .split_at_checked(names_at + extra as usize + comment as usize)
+            .filter(|(entry, _)| entry.starts_with(ENTRY))
+            .ok_or_else(damaged)?;
         rest = after;
         let is_folder = entry[..names_at].ends_with(b"/");
         if !is_folder && only.replace((entry, &entry[names_at..][..extra as usize])).is_some() {
@@ -198,7 +200,9 @@ impl Read for Unzip {
         };
         self.checksum.update(&to[..read]);
         self.content_bytes += read as u64;
-        let is_right = || self.content_bytes == self.entry.content_bytes && self.checksum.clone().finalize() == self.entry.checksum;
+        let is_right = || {
+            self.content_bytes == self.entry.content_bytes && self.checksum.clone().finalize() == self.entry.checksum
+        };
         if read == 0 && !to.is_empty() && !is_right() {
             return Err(refused("its length or checksum is not that of the directory"));
         }

@@ -72,7 +72,7 @@ pub(crate) fn all(
 ) -> Result<HashMap<usize, String>> {
     let program = Check { sources, unpacks, check };
     // The job itself may be planned with fewer workers than there are processors.
-    let processors = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
+    let processors = gristmill_os::machine::processors().usable.min(sources.len());
     let workers = memory_bytes.map_or(processors, |bytes| (bytes / WORKER_BYTES).clamp(1, processors));
     let mut found = program.run((0..sources.len() as u32).collect(), memory_bytes, workers)?;
     if workers > 1 && !found.too_large.is_empty() {

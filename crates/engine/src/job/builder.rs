@@ -31,7 +31,7 @@ use crate::program_error::ProgramError;
 use crate::shared_output::array::{Plain, SharedOutput};
 use crate::spill::values::Values;
 use crate::steps::step::{Next, Step};
-use crate::testing::kill_points::Moment;
+use crate::testing::kill_points::{Deed, Moment};
 
 /// A MapReduce job. Its result has the types `E`: those of the program, unless [`Job::reduce_to`] names others.
 ///
@@ -827,14 +827,22 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// reaches `moment` for the `nth` time. Both count from 1.
     #[doc(hidden)]
     pub fn die_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.terms.settings.kill_points.push((worker, moment, nth, Signal::KILL));
+        self.terms.settings.kill_points.push((worker, moment, nth, Deed::Signal(Signal::KILL)));
+        self
+    }
+
+    /// For tests of the engine: as [`Job::die_at`], but the worker overwrites a word that it shares with others, as a stray pointer would. `seed`
+    /// chooses the word and the value.
+    #[doc(hidden)]
+    pub fn overwrite_at(mut self, worker: usize, moment: Moment, nth: u64, seed: u64) -> Self {
+        self.terms.settings.kill_points.push((worker, moment, nth, Deed::Overwrite(seed)));
         self
     }
 
     /// For tests of the engine: as [`Job::die_at`], but the worker stops itself, as SIGSTOP from outside would.
     #[doc(hidden)]
     pub fn stop_at(mut self, worker: usize, moment: Moment, nth: u64) -> Self {
-        self.terms.settings.kill_points.push((worker, moment, nth, Signal::STOP));
+        self.terms.settings.kill_points.push((worker, moment, nth, Deed::Signal(Signal::STOP)));
         self
     }
 

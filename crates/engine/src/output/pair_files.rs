@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use gristmill_os::room::TemporaryFolder;
+use gristmill_os::room::{TemporaryFolder, named};
 
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
@@ -84,7 +84,7 @@ impl<K: Key, V: Datum> Sink<K, V> for PairFiles<K, V> {
         let file = |part| {
             let folder = &self.folder(part).path;
             let file = tempfile::tempfile_in(folder);
-            file.map(Arc::new).map_err(|error| ProgramError::new(format!("no file in {}: {error}", folder.display())))
+            file.map(Arc::new).map_err(|error| cannot_keep(folder, &error))
         };
         let files = (0..parts).map(file).collect::<Result<_, _>>()?;
         self.files.set(files).expect("a job begins once");
@@ -103,6 +103,11 @@ impl<K: Key, V: Datum> Sink<K, V> for PairFiles<K, V> {
     }
 }
 
+fn cannot_keep(folder: &Path, error: &io::Error) -> ProgramError {
+    let folder = named(folder);
+    ProgramError::new(format!("cannot keep the pairs in {folder}: {error}; name another with Job::spill_dirs"))
+}
+
 /// The file of a part.
 struct PairFile<'f> {
     file: &'f File,
@@ -118,10 +123,7 @@ impl PairFile<'_> {
     }
 
     fn flush(&mut self) -> Result<(), ProgramError> {
-        let says = |error: io::Error| {
-            let folder = self.folder.path.display();
-            ProgramError::new(format!("cannot keep the pairs in {folder}: {error}; name another with Job::spill_dirs"))
-        };
+        let says = |error: io::Error| cannot_keep(&self.folder.path, &error);
         if !self.folder.has_room(self.file) {
             return Err(says(little_room(self.folder.kept_free_bytes)));
         }

@@ -1,5 +1,7 @@
 //! The plan in words: every choice and its reason.
 
+use gristmill_os::machine::Processors;
+
 use crate::plan::ignored::ignored;
 use crate::plan::job_plan::{CombiningPlan, Known, PAGE_BYTES_UNKNOWN, Plan, wait_ns, work_ns};
 use crate::plan::sample::WORTH_BYTES;
@@ -22,7 +24,7 @@ const ASKED: &str = "as asked for";
 
 /// Returns every choice of `plan`, in the order of the data path.
 pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
-    let Known { cpus, input_bytes, program, ref sample, trials, ref learned, ranges } = plan.known;
+    let Known { processors, input_bytes, program, ref sample, trials, ref learned, ranges } = plan.known;
     let sample = sample.as_ref();
     let is_asked = plan.asked;
     let mut choices = Vec::new();
@@ -82,12 +84,16 @@ pub(crate) fn explain(plan: &Plan) -> Vec<Choice> {
         )
     });
     let chosen_by_history = |is_chosen: bool| from_history.clone().filter(|_| is_chosen);
-    let processors = format!("there are {cpus} processors");
+    let Processors { allowed, usable } = processors;
+    let processors = match usable < allowed {
+        true => format!("the control group allows {usable} of {allowed} processors"),
+        false => format!("there are {usable} processors"),
+    };
     let why = match (&work, plan.map_workers) {
         _ if is_asked.workers => ASKED.to_owned(),
         _ if learned.is_some() => chosen_by_history(true).expect("it is there"),
         (Some(work), _) => format!("{work}, and {processors}"),
-        (None, 1) if cpus > 1 => "the input is so small that one more would cost more than it brings".to_owned(),
+        (None, 1) if usable > 1 => "the input is so small that one more would cost more than it brings".to_owned(),
         (None, _) => format!("one for each processor: {processors}"),
     };
     let why = match plan.apart {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gristmill_os::machine::NumaNode;
+use gristmill_os::machine::{NumaNode, Processors};
 use gristmill_os::room::TemporaryFolder;
 
 use crate::data::order::Order;
@@ -116,7 +116,7 @@ pub(crate) struct Program {
 /// The resources of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine<'m> {
-    pub cpus: usize,
+    pub processors: Processors,
     pub nodes: &'m [NumaNode],
     /// Memory that could be used without swapping or being killed.
     pub available_bytes: u64,
@@ -210,7 +210,7 @@ pub(crate) struct FaultPlan {
 /// The facts that a plan is made from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    pub cpus: usize,
+    pub processors: Processors,
     pub input_bytes: u64,
     pub program: Program,
     pub sample: Option<Sample>,
@@ -274,10 +274,10 @@ pub(crate) fn wait_ns(sample: &Sample, input_bytes: u64) -> f64 {
 
 /// Returns the number of workers that keep all processors busy: one for each, and if reading waits, more.
 fn workers_busy(machine: Machine<'_>, input_bytes: u64, sample: Option<&Sample>) -> usize {
-    let Some(sample) = sample else { return machine.cpus };
+    let Some(sample) = sample else { return machine.processors.usable };
     let (work_ns, wait_ns) = (work_ns(sample, input_bytes), wait_ns(sample, input_bytes));
     let for_each = if wait_ns == 0.0 { 1.0 } else { (1.0 + wait_ns / work_ns).min(READERS_PER_CPU_MAX) };
-    (machine.cpus as f64 * for_each).round() as usize
+    (machine.processors.usable as f64 * for_each).round() as usize
 }
 
 /// Returns the number of workers that pay: at most as many as keep the processors busy, and as many as there is work
@@ -331,14 +331,14 @@ impl Plan {
                 let worth = || workers_worth(settings, machine, input_bytes, sample);
                 // It is not known what later steps will map, and workers are started only once.
                 let asked = settings.workers.or(best.map(|best| best.workers));
-                let workers = asked.unwrap_or_else(|| if iterates { machine.cpus } else { worth() });
+                let workers = asked.unwrap_or_else(|| if iterates { machine.processors.usable } else { worth() });
                 match settings.reduce_apart && workers > 1 && !iterates && is_long(input_bytes, sample) {
                     true => (workers, workers.div_ceil(2), false),
                     false => (workers, workers, true),
                 }
             }
             (map, reduce) => {
-                let half = settings.workers.unwrap_or(machine.cpus).div_ceil(2);
+                let half = settings.workers.unwrap_or(machine.processors.usable).div_ceil(2);
                 (map.unwrap_or(half), reduce.unwrap_or(half), false)
             }
         };
@@ -532,7 +532,7 @@ impl Plan {
             reduce_memory: budget.room(),
             budget,
             known: Known {
-                cpus: machine.cpus,
+                processors: machine.processors,
                 input_bytes,
                 program,
                 sample: sample.copied(),
@@ -602,7 +602,7 @@ mod tests {
     fn plan(input_bytes: u64, sample: Option<Sample>) -> Plan {
         let plan = Plan::new(
             &Settings::default(),
-            Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 },
+            Machine { processors: Processors::within(8, None), nodes: &[], available_bytes: 1 << 30 },
             input_bytes,
             PROGRAM,
             sample.as_ref(),
@@ -653,7 +653,7 @@ mod tests {
         let history = vec![trial(1, None, 2.0), trial(3, Some(4096), 1.0), trial(8, None, 1.5)];
         let settings = Settings { history, ..Settings::default() };
         let plan = |settings: &Settings, sample: Option<Sample>| {
-            let machine = Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 };
+            let machine = Machine { processors: Processors::within(8, None), nodes: &[], available_bytes: 1 << 30 };
             let plan = Plan::new(settings, machine, 64 << 20, PROGRAM, sample.as_ref()).expect("it is possible");
             (plan.map_workers, plan.chunk_bytes, plan.known.learned.is_some())
         };
@@ -666,7 +666,7 @@ mod tests {
     #[test]
     fn splits_are_for_the_workers_that_map_at_once() {
         // With 128 workers on 2 processors, 175 MB were cut into 2,049 tasks, of which 2 ran at a time.
-        let machine = Machine { cpus: 2, nodes: &[], available_bytes: 1 << 30 };
+        let machine = Machine { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 30 };
         let split_bytes = |workers| {
             let settings = Settings { workers: Some(workers), ..Settings::default() };
             Plan::new(&settings, machine, 32 << 20, PROGRAM, None).expect("it is possible").split_bytes
@@ -676,7 +676,7 @@ mod tests {
 
     #[test]
     fn arenas_have_a_reserve_for_long_tasks_if_there_is_memory() {
-        let machine = Machine { cpus: 2, nodes: &[], available_bytes: 1 << 34 };
+        let machine = Machine { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
         let reserve = |settings: Settings, sample| {
             let plan = Plan::new(&settings, machine, 1 << 30, PROGRAM, sample).expect("it is possible");
             (plan.reserve_pages > 0, plan.pages_per_arena * plan.page_bytes == ARENA_BYTES)
@@ -694,7 +694,7 @@ mod tests {
 
     #[test]
     fn reducers_are_apart_if_the_job_wants_that_and_is_long() {
-        let machine = Machine { cpus: 8, nodes: &[], available_bytes: 1 << 34 };
+        let machine = Machine { processors: Processors::within(8, None), nodes: &[], available_bytes: 1 << 34 };
         let workers = |settings: Settings, sample: Option<Sample>| {
             let plan = Plan::new(&settings, machine, 64 << 20, PROGRAM, sample.as_ref()).expect("it is possible");
             (plan.map_workers, plan.reduce_workers, plan.fused)
@@ -710,6 +710,25 @@ mod tests {
     }
 
     #[test]
+    fn a_quota_of_processor_time_limits_the_workers_and_is_named() {
+        // On a node of 64 processors whose control group allowed 2, a job started 64 workers.
+        let machine =
+            |quota| Machine { processors: Processors::within(64, quota), nodes: &[], available_bytes: 1 << 34 };
+        let choice = |quota, sample: Option<Sample>| {
+            let plan = Plan::new(&Settings::default(), machine(quota), 1 << 30, PROGRAM, sample.as_ref());
+            let choices = crate::plan::explain::explain(&plan.expect("it is possible"));
+            let choice = choices.into_iter().find(|choice| choice.what == "workers").expect("it is explained");
+            format!("{}: {}", choice.chosen, choice.why)
+        };
+        let limited = "2, each maps and reduces: one for each processor: the control group allows 2 of 64 processors";
+        assert_eq!(choice(Some(1.5), None), limited);
+        assert!(choice(Some(2.0), sample(5.0)).starts_with("2, "), "{}", choice(Some(2.0), sample(5.0)));
+        assert!(choice(Some(2.0), sample(5.0)).ends_with(", and the control group allows 2 of 64 processors"));
+        assert!(choice(None, None).ends_with(": there are 64 processors"), "{}", choice(None, None));
+        assert!(choice(Some(100.0), None).starts_with("64, "));
+    }
+
+    #[test]
     fn pairs_count_as_work() {
         let many = Sample { pairs: 24 << 10, ..sample(0.1).expect("made above") };
         assert!(plan(1 << 20, Some(many)).map_workers == 8);
@@ -720,7 +739,7 @@ mod tests {
         let program = Program { iterates: true, ..PROGRAM };
         let plan = Plan::new(
             &Settings::default(),
-            Machine { cpus: 8, nodes: &[], available_bytes: 1 << 30 },
+            Machine { processors: Processors::within(8, None), nodes: &[], available_bytes: 1 << 30 },
             8,
             program,
             None,

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_os::machine::NumaNode;
-use rustix::process::Signal;
+use gristmill_os::room::temporary_folder;
 
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::input::records::Records;
-use crate::testing::kill_points::Moment;
+use crate::testing::kill_points::{Deed, Moment};
 
 /// Whether workers share an address space.
 ///
@@ -306,7 +306,7 @@ pub(crate) struct Settings {
     /// For tests: the nodes of the machine. Empty: those that it has.
     pub nodes: Vec<NumaNode>,
     /// For tests: the worker in this slot sends itself this signal at the n-th such moment.
-    pub kill_points: Vec<(usize, Moment, u64, Signal)>,
+    pub kill_points: Vec<(usize, Moment, u64, Deed)>,
 }
 
 impl Default for Settings {
@@ -361,7 +361,7 @@ pub(crate) const BAD_RECORDS_MAX: u32 = 1_000_000;
 impl Settings {
     /// Returns the folders to spill to: at least one.
     pub fn spill_folders(&self) -> Vec<PathBuf> {
-        if self.spill_dirs.is_empty() { vec![std::env::temp_dir()] } else { self.spill_dirs.clone() }
+        if self.spill_dirs.is_empty() { vec![temporary_folder()] } else { self.spill_dirs.clone() }
     }
 
     /// Refuses settings that no plan can honour.

@@ -10,7 +10,7 @@
 //! dies, it is made again.
 
 use gristmill_os::room;
-use gristmill_page::{Extent, NoExtent, Piece, Reader, Shelver};
+use gristmill_page::{Extent, NoExtent, Overwritten, Piece, Reader, Shelver};
 use rustix::io::Errno;
 
 use crate::control::steps::KeptPartition;
@@ -147,11 +147,20 @@ pub(crate) fn pairs_of<'s>(shelf: &'s Reader<'_>, piece: Piece) -> &'s [u8] {
 
 /// Iterates over the pieces of a partition, the last one first.
 pub(crate) fn pieces<'s>(shelf: &'s Reader<'_>, kept: KeptPartition) -> impl Iterator<Item = Piece> + 's {
-    std::iter::successors(kept.last, move |piece| {
-        let header = shelf.read(*piece).as_chunks::<4>().0;
-        let [extent, start, bytes] = [0, 1, 2].map(|at: usize| u32::from_le_bytes(header[at]));
-        (bytes > 0).then_some(Piece { extent, start, bytes })
-    })
+    std::iter::successors(kept.last, move |piece| before(shelf, *piece).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Returns the piece of a partition that was written before this one.
+///
+/// # Errors
+/// There is no such piece on the shelf.
+pub(crate) fn before(shelf: &Reader<'_>, piece: Piece) -> Result<Option<Piece>, Overwritten> {
+    let header = shelf.try_read(piece)?.as_chunks::<4>().0;
+    if header.len() * 4 < HEADER_BYTES {
+        return Err(Overwritten("a piece has no header"));
+    }
+    let [extent, start, bytes] = [0, 1, 2].map(|at: usize| u32::from_le_bytes(header[at]));
+    Ok((bytes > 0).then_some(Piece { extent, start, bytes }))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Kill points: a worker kills or stops itself at a chosen moment, as a signal from outside would.
+//! Kill points: a worker kills or stops itself at a chosen moment, as a signal from outside would, or overwrites a shared word, as a stray
+//! pointer would.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
@@ -68,19 +69,29 @@ pub const MOMENTS: [Moment; 17] = [
     Moment::Written,
 ];
 
-/// The point at which a worker kills or stops itself, if any.
-pub(crate) struct KillPoint {
-    end: Option<Moment>,
-    left: Cell<u64>,
-    signal: Signal,
+/// What a worker does to itself, or to others, at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deed {
+    /// It sends itself this signal.
+    Signal(Signal),
+    /// It overwrites a shared word, as a stray pointer would. The number chooses the word and the value.
+    Overwrite(u64),
 }
 
-impl KillPoint {
-    /// Makes a kill point from `(moment, n, signal)`: the worker sends itself `signal` at the n-th `moment`, counted
-    /// from 1.
-    pub fn new(end: Option<(Moment, u64, Signal)>) -> KillPoint {
-        let (left, signal) = end.map_or((0, Signal::KILL), |(_, n, signal)| (n, signal));
-        KillPoint { end: end.map(|(moment, ..)| moment), left: Cell::new(left), signal }
+/// The point at which a worker kills or stops itself, or overwrites a shared word, if any.
+pub(crate) struct KillPoint<'r> {
+    end: Option<Moment>,
+    left: Cell<u64>,
+    deed: Deed,
+    overwrite: &'r dyn Fn(u64),
+}
+
+impl<'r> KillPoint<'r> {
+    /// Makes a kill point from `(moment, n, deed)`: the worker does it at the n-th `moment`, counted from 1. It calls `overwrite` to overwrite a
+    /// shared word.
+    pub fn new(end: Option<(Moment, u64, Deed)>, overwrite: &'r dyn Fn(u64)) -> KillPoint<'r> {
+        let (left, deed) = end.map_or((0, Deed::Signal(Signal::KILL)), |(_, n, deed)| (n, deed));
+        KillPoint { end: end.map(|(moment, ..)| moment), left: Cell::new(left), deed, overwrite }
     }
 
     /// Records that the worker has reached `moment`.
@@ -98,7 +109,10 @@ impl KillPoint {
         }
         self.left.set(self.left.get() - 1);
         if self.left.get() == 0 {
-            kill_process(getpid(), self.signal).expect("a process may signal itself");
+            match self.deed {
+                Deed::Signal(signal) => kill_process(getpid(), signal).expect("a process may signal itself"),
+                Deed::Overwrite(seed) => (self.overwrite)(seed),
+            }
         }
     }
 
@@ -109,7 +123,7 @@ impl KillPoint {
 }
 
 pub(crate) struct AtWake<'f, F> {
-    kill_point: &'f KillPoint,
+    kill_point: &'f KillPoint<'f>,
     futex: &'f F,
 }
 

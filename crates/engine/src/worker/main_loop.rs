@@ -42,7 +42,8 @@ struct Worker<'w, J: Program> {
 
 /// Runs until the job is over.
 pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
-    let mut worker = Worker::new(work, role);
+    let overwrite = |seed| work.shared.overwrite_a_word(seed);
+    let mut worker = Worker::new(work, role, &overwrite);
     loop {
         let round = work.shared.round();
         worker.lane.meter.enter(Phase::Receive);
@@ -78,17 +79,17 @@ pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
 }
 
 impl<'w, J: Program> Worker<'w, J> {
-    fn new(work: &'w Work<'w, J>, role: Role) -> Worker<'w, J> {
+    fn new(work: &'w Work<'w, J>, role: Role, overwrite: &'w dyn Fn(u64)) -> Worker<'w, J> {
         let Setup { plan, shared, .. } = *work.setup;
-        if plan.isolation == Isolation::Process {
-            shared.pages.keep_to_arena(role.slot).expect("the kernel has memory to note what a worker may write");
-        }
         if let Some(home) = role.home {
             // If the kernel refuses, because the processors allowed to this process have just changed, the worker runs elsewhere. Then what
             // it reads is remote, and counted so.
             drop(pin_to_cpus(&plan.places.homes[home].cpus));
         }
         let (mut sender, receiver) = shared.pages.claim(role.slot);
+        if plan.isolation == Isolation::Process {
+            shared.pages.keep_to_arena(role.slot).expect("the kernel has memory to note what a worker may write");
+        }
         sender.set_reserve(plan.reserve_pages);
         sender.set_nodes(&plan.places.node_of_cpu);
         let mut shelver = Shelver::new(shared.pages.shelf(), role.slot);
@@ -116,7 +117,7 @@ impl<'w, J: Program> Worker<'w, J> {
             program: work.functions.program,
             shared,
             slot: role.slot,
-            outbox: Outbox::new(shared, sender, KillPoint::new(kill_point)),
+            outbox: Outbox::new(shared, role.slot, sender, KillPoint::new(kill_point, overwrite)),
             inbox,
             meter: Meter::new(work.start_ns, shared.recorder(role.slot, work.start_ns)),
             contract: Contract::default(),
@@ -176,7 +177,7 @@ impl<'w, J: Program> Worker<'w, J> {
         if !shared.take_permit(role.slot) {
             return Ok(());
         }
-        lane.outbox.round = round;
+        lane.outbox.turn_to_round(round);
         mapper.see_state(shared, round);
         let claimed = if returned {
             shared.claim_put_back(round, role.slot, lane.outbox.epoch)
@@ -228,6 +229,9 @@ impl<'w, J: Program> Worker<'w, J> {
             {
                 shared.set_part_size(*partition, *size);
             }
+        }
+        if let Some(inbox) = &self.lane.inbox {
+            inbox.publish_received(round);
         }
         self.publish();
         shared.set_drained(self.role.slot, round);

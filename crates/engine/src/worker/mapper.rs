@@ -142,11 +142,12 @@ impl<J: Program> Mapper<J> {
         let changes = changes_of_outputs(work, lane, task)?;
         let digest = Digest { changes, ..digest };
         let Digest { pairs: again, .. } = digest;
-        let proved = work.shared.prove(task, lane.outbox.round, digest, !work.outputs.is_empty());
+        let proved = work.shared.prove(task, lane.outbox.round(), digest, !work.outputs.is_empty());
         proved.map_err(|Digest { pairs: first, .. }| Failure::OtherPairs { task, first, again })?;
         work.shared.set_accumulated(task, work.accumulators, &accumulator::of_this_task());
         merge_outputs(work, lane, task)?;
         lane.meter.add(Count::InputBytes, work.task_bytes(task));
+        lane.outbox.sums.add_task(task);
         work.shared.end_task(lane.slot);
         Ok(())
     }
@@ -173,7 +174,8 @@ impl<J: Program> Mapper<J> {
         lane.outbox.kill_point.passes(Moment::Flushed);
         // By one store, after the last page was sent. While some task is unclaimed, the round goes on, and nobody needs
         // to look.
-        let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round);
+        let (commit, round) = (work.shared.commit(lane.slot), lane.outbox.round());
+        work.shared.enter(lane.slot, lane.outbox.epoch, round, lane.outbox.sums);
         let goes_on = commit.commit_and_look(lane.outbox.epoch, || work.shared.has_new_task(round));
         lane.outbox.kill_point.passes(Moment::Committed);
         lane.outbox.ring_receivers();
@@ -247,7 +249,18 @@ fn merge_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: u
     lane.meter.enter(Phase::Merge);
     let Lane { shared, slot, ref outbox, .. } = *lane;
     let take = |latch: Latch<'_>| {
-        let try_take = || latch.try_take(slot as u32, |holder| shared.pages.is_dead(holder as usize));
+        let mut impostor = Impostor::default();
+        let mut try_take = || {
+            latch.try_take(slot as u32, |holder| {
+                let holder = holder as usize;
+                let can_hold = holder != slot && holder < shared.slots_born();
+                assert!(
+                    !impostor.is_seen(holder, can_hold && (shared.is_merging(holder) || shared.pages.is_dead(holder))),
+                    "a shared word was overwritten: a latch names worker {holder}, which does not merge"
+                );
+                can_hold && shared.pages.is_dead(holder)
+            })
+        };
         if !try_take() {
             // The holder of the latch merges one OS page, or is dead and will be declared dead, or is stopped. This
             // task is not late.
@@ -258,11 +271,48 @@ fn merge_outputs<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, task: u
                 }
                 std::thread::yield_now();
             }
-            shared.start_clock(slot, start_ns + (monotonic_ns() - waits_since_ns));
+            shared.start_clock(slot, start_ns.saturating_add(monotonic_ns() - waits_since_ns));
         }
         outbox.kill_point.passes(Moment::Latched);
     };
+    shared.set_merging(slot, true);
     let merged = work.outputs.merge(take, || outbox.kill_point.passes(Moment::Merged));
+    shared.set_merging(slot, false);
     lane.meter.add(Count::OsPagesMerged, merged.map_err(|what| Failure::Conflict { task, what })?);
     Ok(())
+}
+
+/// A holder of a latch that cannot hold it: seen often enough, and in a row, that it has not just taken or released it.
+#[derive(Default)]
+struct Impostor {
+    holder: usize,
+    looks: u32,
+}
+
+impl Impostor {
+    const LOOKS: u32 = 10_000;
+
+    /// Notes the holder of the latch, and whether it can be one. Returns whether it is an impostor.
+    fn is_seen(&mut self, holder: usize, can_hold: bool) -> bool {
+        let goes_on = !can_hold && self.holder == holder;
+        *self = Impostor { holder, looks: if goes_on { self.looks + 1 } else { 0 } };
+        self.looks >= Impostor::LOOKS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_that_never_merges_is_an_impostor() {
+        // A latch that was overwritten with the number of a living worker was waited for without an end.
+        let seen = |can_hold: &dyn Fn(u32) -> bool| {
+            let mut impostor = Impostor::default();
+            (0..3 * Impostor::LOOKS).position(|look| impostor.is_seen(2, can_hold(look)))
+        };
+        assert_eq!(seen(&|_| false), Some(Impostor::LOOKS as usize));
+        assert_eq!(seen(&|look| look % 5000 == 0), None);
+        assert_eq!(seen(&|_| true), None);
+    }
 }

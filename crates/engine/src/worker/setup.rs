@@ -1,7 +1,6 @@
 //! What all workers of a job receive, whatever their program.
 
 use gristmill_os::folder::Folder;
-use rustix::process::Signal;
 
 use crate::control::words::Shared;
 use crate::data::seed::Seed;
@@ -11,7 +10,7 @@ use crate::plan::job_plan::Plan;
 use crate::plan::mode::Mode;
 use crate::program::accumulator::Kind;
 use crate::shared_output::array::Scopes;
-use crate::testing::kill_points::Moment;
+use crate::testing::kill_points::{Deed, Moment};
 
 /// The role of a worker, and its slot.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +33,7 @@ pub(crate) struct Setup<'w> {
     pub tasks: &'w Tasks,
     pub shared: &'w Shared<'w>,
     /// For tests: the kill points of the settings. Empty once the job has started over.
-    pub kill_points: &'w [(usize, Moment, u64, Signal)],
+    pub kill_points: &'w [(usize, Moment, u64, Deed)],
     /// The file that reducers write the result to, if they do.
     pub target: Option<&'w OpenTarget<'w>>,
     pub outputs: &'w Scopes<'w>,

@@ -7,6 +7,7 @@ use std::io::{self, Cursor, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use gristmill_os::room::{named, temporary_folder};
 use gristmill_os::wake::has_room;
 use gristmill_queue::Job;
 
@@ -27,7 +28,7 @@ impl Capture {
     /// Begins the files of an attempt. The first one's are `stdout` and `stderr`, later ones have the number of the attempt.
     pub fn begin(output: Option<&Path>, (number, job): (usize, &Job), key: &str, attempt: u32) -> io::Result<Capture> {
         let Some(output) = output else {
-            let file = || tempfile::tempfile().map_err(|error| about(&std::env::temp_dir(), error));
+            let file = || tempfile::tempfile_in(temporary_folder()).map_err(|error| about(&temporary_folder(), error));
             return Ok(Capture { stdout: file()?, stderr: file()?, folder: None });
         };
         let begin = || {
@@ -128,7 +129,7 @@ fn about(folder: &Path, error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.source()?.downcast_ref::<io::Error>());
     match error.raw_os_error().or_else(|| inner?.raw_os_error()) {
         Some(code) if !is_of_folder => io::Error::from_raw_os_error(code),
-        _ => io::Error::other(format!("its output cannot be kept in {}: {error}", folder.display())),
+        _ => io::Error::other(format!("its output cannot be kept in {}: {error}", named(folder))),
     }
 }
 

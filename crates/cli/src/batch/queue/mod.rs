@@ -47,7 +47,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
-use gristmill_os::machine::{cpus_allowed, memory_available_bytes, processors_quota};
+use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, raise_file_limit};
 use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
@@ -195,7 +195,7 @@ impl Programs {
             }
             None => (None, Past::default()),
         };
-        let processors = processors();
+        let processors = processors().usable;
         let available_bytes = memory_available_bytes().map_err(system("asking for the available memory"))?;
         let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(jobs.len().max(1));
         let slots = wanted.min(slots_by_files(self.by_bandwidth, processors));
@@ -354,12 +354,6 @@ fn begun(path: &PathBuf) -> Result<Aside, Failure> {
         return Err(Failure::output(path, io::ErrorKind::IsADirectory.into()));
     }
     Aside::create(path).map_err(|source| Failure::output(path, source))
-}
-
-/// Returns the number of processors that programs may use.
-fn processors() -> usize {
-    let allowed = cpus_allowed().map_or(1, |allowed| allowed.len());
-    processors_quota().map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as usize))
 }
 
 /// Returns how many programs may run at the same time by the number of files that this process may open.
