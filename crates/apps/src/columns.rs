@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use csv::ByteRecord;
 use gristmill::{Chunk, ProgramError, Records, Source};
+use gristmill_os::vectors::with_widest;
 
 use crate::error::{Error, Result};
 use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
@@ -227,7 +228,7 @@ impl<const N: usize> Table<N> {
             skip += BYTE_ORDER_MARK.len();
         }
         let outcome = if self.is_plain(&text[skip..]) {
-            self.plain_rows(file, text, skip, &mut take)
+            with_widest(|| self.plain_rows(file, text, skip, &mut take))
         } else {
             self.rows(file, text, skip, &mut take)
         };
@@ -241,6 +242,7 @@ impl<const N: usize> Table<N> {
     }
 
     /// Reads rows of plain text after `skip`. An error holds the offset and the reason.
+    #[inline(always)]
     fn plain_rows(
         &self,
         file: &Places<N>,
