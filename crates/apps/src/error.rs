@@ -1,12 +1,9 @@
 //! Errors in a question or in its data that are found before the engine runs.
 
-use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gristmill::{Input, Source, Verdict};
-
-use crate::number::Overflow;
 
 /// The reason why an application gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -32,11 +29,6 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A number of the result, called `what`, that is not finite.
-    pub(crate) fn overflow(what: impl Display) -> Error {
-        Error::Question(format!("{what}: {}", Overflow::Result))
-    }
-
     pub(crate) fn file(path: &Path, what: impl ToString) -> Error {
         Error::File { path: path.to_owned(), what: what.to_string() }
     }

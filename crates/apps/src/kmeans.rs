@@ -13,6 +13,7 @@ use gristmill_os::vectors::{Work, with_widest};
 use crate::binned::BinnedSum;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::number::overflow;
 use crate::sum::{self, Sum};
 
 /// Points in a group.
@@ -118,7 +119,7 @@ impl KMeans {
         };
         let summary = run(program.job()?, &state, &mut control)?;
         if overflows {
-            return Err(Error::overflow("a sum of coordinates or of squared distances").into());
+            return Err(overflow("a sum of coordinates or of squared distances").into());
         }
         Ok((clusters, summary))
     }

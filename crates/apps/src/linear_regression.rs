@@ -21,7 +21,7 @@ use gristmill_os::vectors::with_widest;
 use crate::columns::{Column, Table};
 use crate::error::{Error, Result, whole_records};
 use crate::heading::Dialect;
-use crate::number::{Number, finite, short};
+use crate::number::{Number, finite, overflow, short};
 use crate::sum::{self, Content, Sum};
 
 /// A fitted line, `y = slope * x + intercept`.
@@ -272,7 +272,7 @@ impl ScaledSums {
         let intercept = Scaled { number: line.intercept, scale: b }.to_scale(0);
         for (what, number) in [("slope", slope), ("intercept", intercept)] {
             if !number.is_finite() {
-                return Err(Error::overflow(format_args!("the {what} of the line")));
+                return Err(overflow(format_args!("the {what} of the line")));
             }
         }
         Ok(Line { slope, intercept, ..line })

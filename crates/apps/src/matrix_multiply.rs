@@ -15,6 +15,7 @@ use nalgebra::{DMatrixView, DMatrixViewMut};
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::number::overflow;
 
 /// Rows of a block. The second factor is packed anew for each block, so a block should not be small; yet there should
 /// be several blocks per processor.
@@ -107,7 +108,7 @@ impl Product {
             None => Ok(self),
             Some(at) => {
                 let [row, column] = [at / columns, at % columns].map(|before| before + 1);
-                Err(Error::overflow(format_args!("row {row}, column {column} of the product")))
+                Err(overflow(format_args!("row {row}, column {column} of the product")))
             }
         }
     }

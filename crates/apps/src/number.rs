@@ -1,5 +1,9 @@
 //! Numbers in text fields: whole ones exactly, others as the nearest `f64`.
 
+use std::fmt::Display;
+
+use crate::error::Error;
+
 /// A number as it was written, or the value of a sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
@@ -111,6 +115,11 @@ fn of_few_digits(field: &[u8]) -> Option<Number> {
 fn is_whole(field: &[u8]) -> bool {
     let digits = field.strip_prefix(b"-").or(field.strip_prefix(b"+")).unwrap_or(field);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns the error for a number of the result, called `what`, that is not finite.
+pub(crate) fn overflow(what: impl Display) -> Error {
+    Error::Question(format!("{what}: {}", Overflow::Result))
 }
 
 /// Formats a number for a message: with an exponent if it would have many zeros.

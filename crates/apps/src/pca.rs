@@ -10,6 +10,7 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut, Dyn, MatrixView, SymmetricE
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::number::overflow;
 
 /// The maximum number of columns. The covariances of more would take more than 512 GiB.
 const COLUMNS_MAX: usize = 1 << 18;
@@ -78,7 +79,7 @@ impl Pca {
         }
         if let Some(at) = covariance.values.iter().position(|value| !value.is_finite()) {
             let [first, second] = [at / columns, at % columns].map(|before| before + 1);
-            return Err(Error::overflow(format_args!("the covariance of columns {first} and {second}")).into());
+            return Err(overflow(format_args!("the covariance of columns {first} and {second}")).into());
         }
         mirror(&mut covariance);
         // Products of such numbers have lost their digits.
