@@ -161,7 +161,7 @@ def sort(rng, folder):
     if rng.random() < 0.3:
         contents = [rng.randbytes(100 * rng.choice([0, 1, 50])) for _ in range(rng.randint(1, 3))]
         records = sorted(text[at:at + 100] for text in contents for at in range(0, len(text), 100))
-        inputs = files(rng, folder, contents, ".bin")
+        inputs = files(rng, folder, contents, ".bin", is_text=False)
         return inputs.case(["sort", "--records", "terasort"], b"".join(records), has_parts=True)
     contents = texts(rng)
     lines = [line for text in contents for line in text.removesuffix(b"\n").split(b"\n") if text]
@@ -198,7 +198,7 @@ def histogram(rng, folder):
         contents.append(head + pixels)
     channels = [b"blue", b"green", b"red"]
     rows = [(name, value, counts[number, value]) for number, name in enumerate(channels) for value in range(256)]
-    return files(rng, folder, contents, ".bmp").case(["histogram"], rows)
+    return files(rng, folder, contents, ".bmp", is_text=False).case(["histogram"], rows)
 
 
 def linear_regression(rng, folder):

@@ -356,7 +356,8 @@ fn matches_are_those_of_a_loop_over_lines(runs: &Runs) {
             .map(|key| (key, expected.get(key).copied().unwrap_or(0)))
             .collect();
         assert!(expected.iter().filter(|(_, count)| *count > 0).count() >= 4, "keys that occur");
-        let keys = Keys::read(&runs.file("keys", keys.join("\n").as_bytes()), Encoding::default(), Memory::of(1 << 20)).expect("keys");
+        let keys = Keys::read(&runs.file("keys", keys.join("\n").as_bytes()), Encoding::default(), Memory::of(1 << 20))
+            .expect("keys");
         let (found, _) = keys.count(Input::paths([runs.file("words", &text)]), |job| runs.run(job)).expect("counted");
         assert_eq!(found, expected);
     }

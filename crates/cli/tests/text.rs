@@ -15,7 +15,9 @@ use pack::{COMPRESSED, Packing};
 
 /// Lines with characters of one to four bytes; more than a worker reads at a time.
 fn text() -> String {
-    let word = |n: u32| ["pond", "caf\u{e9}", "\u{20ac}uro", "\u{1f438}", "frog"][(n.wrapping_mul(2_654_435_761) >> 20) as usize % 5];
+    let word = |n: u32| {
+        ["pond", "caf\u{e9}", "\u{20ac}uro", "\u{1f438}", "frog"][(n.wrapping_mul(2_654_435_761) >> 20) as usize % 5]
+    };
     (0..5_000u32).map(|n| format!("{}{} {}\n", word(n), n % 97, word(n / 7))).collect()
 }
 
@@ -56,7 +58,8 @@ fn text_in_utf_16_or_with_a_mark_is_counted_as_the_text_that_it_is() {
     for encoded in [marked(&text), wide(&text), wide_big(&text)] {
         let plain = folder.file("plain", &encoded);
         assert!(answer(word_count(["--workers", "2", "--chunk-bytes", "4KiB"]).arg(&plain)) == expected);
-        let mut piped = word_count(["--no-retry"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+        let mut piped =
+            word_count(["--no-retry"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
         piped.stdin.take().expect("a pipe").write_all(&encoded).expect("written");
         assert!(piped.wait_with_output().expect("ended").stdout == expected);
         for packing in COMPRESSED {
@@ -83,7 +86,8 @@ fn every_command_on_text_reads_utf_16_and_takes_marks_off_every_file() {
     };
     let keys = folder.file("keys", wide("anna\nkayak\n"));
     for (number, encode) in [marked as fn(&str) -> Vec<u8>, wide, wide_big].into_iter().enumerate() {
-        let two = |name: &str, text: &str| [1, 2].map(|copy| folder.file(&format!("{number}{copy}{name}"), encode(text)));
+        let two =
+            |name: &str, text: &str| [1, 2].map(|copy| folder.file(&format!("{number}{copy}{name}"), encode(text)));
         let [one, again] = two("lines", lines);
         assert_eq!(answer(gristmill(["sort"]).args([&one, &again])), b"anna\nanna\nkayak\nkayak\nkayak\nkayak\n");
         assert_eq!(answer(gristmill(["sort", "--key-bytes", "1..2"]).arg(&one)), b"kayak\nkayak\nanna\n");
@@ -103,7 +107,10 @@ fn every_command_on_text_reads_utf_16_and_takes_marks_off_every_file() {
         let line = answer(gristmill(["linear-regression", "--x", "x", "--y", "y"]).args([&one, &again]));
         assert_eq!(line, b"n\t6\nslope\t2\nintercept\t1\nr\t1\n");
         let [one, again] = two("bare.csv", "1,3\n3,5\n");
-        assert_eq!(answer(gristmill(["pca", "--print", "means", "--header", "no"]).args([&one, &again])), b"1\t2\n2\t4\n");
+        assert_eq!(
+            answer(gristmill(["pca", "--print", "means", "--header", "no"]).args([&one, &again])),
+            b"1\t2\n2\t4\n"
+        );
         assert_eq!(answer(gristmill(["kmeans", "-k", "1", "--header", "no"]).args([&one, &again])), b"1\t4\t2\t4\n");
         let product = answer(gristmill(["matrix-multiply", "--header", "no", "--left"]).args([&one, &again]));
         assert_eq!(product, b"10\t18\n18\t34\n");
@@ -155,10 +162,16 @@ fn bytes_that_are_no_text_in_its_encoding_are_an_error_that_names_their_place() 
         let path = folder.file(name, content);
         let refused = complaint(word_count(["--workers", "2"]).arg(&path), 1);
         assert!(refused.contains(&path.display().to_string()), "{refused}");
-        assert!(refused.contains(&format!("not all text in UTF-16LE: byte {at} of it begins no whole character")), "{refused}");
+        assert!(
+            refused.contains(&format!("not all text in UTF-16LE: byte {at} of it begins no whole character")),
+            "{refused}"
+        );
         let other = folder.file("other", "pond\n");
         let listing = folder.0.path().join("bad");
-        let set_aside = word_count(["--quiet", "--skip-bad-files", "1", "--bad-records"]).arg(listing).args([&path, &other]).output();
+        let set_aside = word_count(["--quiet", "--skip-bad-files", "1", "--bad-records"])
+            .arg(listing)
+            .args([&path, &other])
+            .output();
         assert_eq!(set_aside.expect("started").stdout, b"pond\t1\n");
     }
     let wider = folder.file("wider", b"\xff\xfe\0\0a\0\0\0");
@@ -210,7 +223,12 @@ fn a_stream_serves_one_purpose() {
         &["kmeans", "-k", "1", "-", "/dev/stdin"],
         &["histogram", "/proc/self/fd/0", "-"],
     ] {
-        let mut child = gristmill(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        let mut child = gristmill(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
         // It may end before it reads.
         let _ = child.stdin.take().expect("a pipe").write_all(b"a\na\n");
         let ended = child.wait_with_output().expect("ended");
@@ -219,7 +237,8 @@ fn a_stream_serves_one_purpose() {
         assert!(complaint.contains("is a stream, whose bytes can be read once"), "{complaint}");
     }
     // A file can be read twice, also as standard input; and /dev/null is always empty.
-    let twice = answer(gristmill(["string-match", "--keys", data, data, "-"]).stdin(fs::File::open(data).expect("opened")));
+    let twice =
+        answer(gristmill(["string-match", "--keys", data, data, "-"]).stdin(fs::File::open(data).expect("opened")));
     assert_eq!(twice, b"a\t2\n");
     assert_eq!(answer(&mut word_count(["-", "/dev/null"])), b"");
 }
@@ -231,7 +250,12 @@ fn archives_and_unknown_compressions_are_refused_with_the_tool_that_unpacks_them
     folder.file("a.txt", "pond\n");
     let at = folder.0.path();
     let run = |program: &str, arguments: &[&str]| {
-        Command::new(program).args(arguments).current_dir(at).stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+        Command::new(program)
+            .args(arguments)
+            .current_dir(at)
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
     };
     assert!(run("tar", &["cf", "a.tar", "a.txt"]) && run("tar", &["czf", "a.tar.gz", "a.txt"]));
     folder.file("a.gz", Packing::Gzip.pack(&Packing::Xz.pack(b"pond\n", 9), 1000));
@@ -333,7 +357,10 @@ open('locked.zip', 'wb').write(locked)
     let expected = oracle(text.as_bytes(), false);
     for name in ["deflated.zip", "stored.zip", "wide.zip"] {
         assert!(answer(word_count(["--workers", "2"]).arg(at.join(name))) == expected, "{name}");
-        assert!(answer(word_count(["--workers", "2"]).stdin(fs::File::open(at.join(name)).expect("opened"))) == expected, "{name}");
+        assert!(
+            answer(word_count(["--workers", "2"]).stdin(fs::File::open(at.join(name)).expect("opened"))) == expected,
+            "{name}"
+        );
     }
     assert_eq!(answer(gristmill(["group-by", "--by", "k", "--sum", "v"]).arg(at.join("folder.zip"))), b"a\t5\nb\t2\n");
     assert_eq!(answer(word_count(["--workers", "2"]).arg(at.join("empty.zip"))), b"");
@@ -381,7 +408,11 @@ fn paths_that_are_not_read_are_told_and_links_to_nothing_named_as_such() {
     assert!(answer(word_count(["--quiet"]).arg(&below)) == b"pond\t1\n");
     std::os::unix::fs::symlink("gone", below.join("link")).expect("linked");
     let refused = complaint(word_count(["--follow"]).arg(&below), 1);
-    assert!(refused.contains("link: it is a symbolic link to gone, which does not exist") && refused.contains("leave out --follow"), "{refused}");
+    assert!(
+        refused.contains("link: it is a symbolic link to gone, which does not exist")
+            && refused.contains("leave out --follow"),
+        "{refused}"
+    );
     let refused = complaint(word_count(["--workers", "2"]).arg(below.join("link")), 1);
     assert!(refused.contains("it is a symbolic link to gone"), "{refused}");
 }

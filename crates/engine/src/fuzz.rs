@@ -20,7 +20,9 @@ pub fn compressed(bytes: &[u8]) {
     const CONTENT_BYTES_MAX: u64 = 1 << 20;
     let mut file: File = memfd_create(c"fuzz", MemfdFlags::CLOEXEC).expect("memory").into();
     file.write_all(bytes).expect("memory");
-    let Ok(source) = Source::recognised(PathBuf::from("a"), in_proc(&file), bytes.len() as u64, &file, None) else { return };
+    let Ok(source) = Source::recognised(PathBuf::from("a"), in_proc(&file), bytes.len() as u64, &file, None) else {
+        return;
+    };
     let source = source.with_memory(TaskMemory { decoder: Memory::of(9 << 20), unpack: Memory::of(0) });
     let cuts = source.cuts().unwrap_or_default().to_vec();
     assert!(cuts.is_sorted_by(|a, b| a.stored <= b.stored && a.content < b.content), "{cuts:?}");

@@ -15,7 +15,8 @@ pub fn check_once<'p>(named: impl Iterator<Item = (&'static str, &'p Path)>) -> 
         let Some(identity) = identity(path) else { continue };
         if let Some((_, before)) = seen.iter().find(|(other, _)| *other == identity) {
             let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-            let twice = if *before == option { format!("twice, as {option}") } else { format!("as {before} and as {option}") };
+            let twice =
+                if *before == option { format!("twice, as {option}") } else { format!("as {before} and as {option}") };
             return Err(Failure::Usage(format!(
                 "{name} is a stream, whose bytes can be read once, and it is named {twice}: write it to a file, or name another file"
             )));

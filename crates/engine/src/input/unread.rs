@@ -24,7 +24,11 @@ const FORMATS: [Format; 11] = [
     Format { name: "a tar archive", begins: is_tar, tool: "tar -xOf" },
     Format { name: "a file of compress", begins: |start| start.starts_with(b"\x1f\x9d"), tool: "gzip -dc" },
     Format { name: "an lzma file", begins: is_lzma, tool: "xz --format=lzma -dc" },
-    Format { name: "an lz4 file of the old format", begins: |start| start.starts_with(b"\x02\x21\x4c\x18"), tool: "lz4 -dc" },
+    Format {
+        name: "an lz4 file of the old format",
+        begins: |start| start.starts_with(b"\x02\x21\x4c\x18"),
+        tool: "lz4 -dc",
+    },
     Format { name: "an lzip file", begins: |start| start.starts_with(b"LZIP\x01"), tool: "lzip -dc" },
     Format { name: "an lzop file", begins: |start| start.starts_with(b"\x89LZO\0\r\n\x1a\n"), tool: "lzop -dc" },
     Format { name: "a snappy file", begins: |start| start.starts_with(b"\xff\x06\0\0sNaPpY"), tool: "snzip -dc" },
@@ -104,7 +108,17 @@ mod tests {
         }
         let twice = refuse(Path::new("a.gz"), Some(Compression::Gzip), b"\x1f\x8b\x08\0\0\0").expect_err("twice");
         assert!(twice.contains("a gzip file") && twice.contains("let gzip -dc and then gzip -dc"), "{twice}");
-        for text in [&b""[..], b"7zip is an archiver\n", b"PK of a table\n", b"PK", b"]\n", b"LZIP\n", b"Rar!\n", b"MSCF\n", b"xar!\n"] {
+        for text in [
+            &b""[..],
+            b"7zip is an archiver\n",
+            b"PK of a table\n",
+            b"PK",
+            b"]\n",
+            b"LZIP\n",
+            b"Rar!\n",
+            b"MSCF\n",
+            b"xar!\n",
+        ] {
             assert_eq!(refuse(Path::new("a.br"), None, text), Ok(()), "{text:?}");
         }
     }

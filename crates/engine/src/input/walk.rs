@@ -270,7 +270,8 @@ impl<'l> Walk<'l> {
     /// Returns whether a file has another size than it says, as those of sysfs, which say 4096 bytes, and of proc.
     fn invents_sizes(&mut self, file: &File, facts: &Metadata) -> bool {
         const PROC_AND_SYSFS: [u64; 2] = [0x9fa0, 0x6265_6572];
-        let of_device = || rustix::fs::fstatfs(file).is_ok_and(|system| PROC_AND_SYSFS.contains(&(system.f_type as u64)));
+        let of_device =
+            || rustix::fs::fstatfs(file).is_ok_and(|system| PROC_AND_SYSFS.contains(&(system.f_type as u64)));
         *self.invents_sizes.entry(facts.dev()).or_insert_with(of_device)
     }
 
@@ -289,7 +290,8 @@ impl<'l> Walk<'l> {
 
 /// Explains why a path leads nowhere, if it is a symbolic link.
 fn explained(path: &Path, error: io::Error, way: Way) -> io::Error {
-    let Some(target) = Some(&error).filter(|error| error.kind() == io::ErrorKind::NotFound).and_then(|_| fs::read_link(path).ok())
+    let Some(target) =
+        Some(&error).filter(|error| error.kind() == io::ErrorKind::NotFound).and_then(|_| fs::read_link(path).ok())
     else {
         return error;
     };

@@ -9,11 +9,10 @@
 //! do not fit stand elsewhere, in wider fields (zip64).
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 use flate2::bufread::DeflateDecoder;
 
-use crate::input::decoder::Stored;
 use crate::input::seek_points::read_up_to;
 
 /// The only file of an archive.
@@ -84,8 +83,10 @@ pub(crate) fn only_entry(file: &File, bytes: u64) -> io::Result<Entry> {
     for _ in 0..entries {
         let (name, extra, comment) = (number::<2>(rest, 28)?, number::<2>(rest, 30)?, number::<2>(rest, 32)?);
         let names_at = ENTRY_BYTES + name as usize;
-        let (entry, after) =
-            rest.split_at_checked(names_at + extra as usize + comment as usize).filter(|(entry, _)| entry.starts_with(ENTRY)).ok_or_else(damaged)?;
+        let (entry, after) = rest
+            .split_at_checked(names_at + extra as usize + comment as usize)
+            .filter(|(entry, _)| entry.starts_with(ENTRY))
+            .ok_or_else(damaged)?;
         rest = after;
         let is_folder = entry[..names_at].ends_with(b"/");
         if !is_folder && only.replace((entry, &entry[names_at..][..extra as usize])).is_some() {
@@ -154,20 +155,20 @@ fn sizes(entry: &[u8], mut extra: &[u8]) -> io::Result<[u64; 3]> {
 }
 
 /// Reads the content of the only file, and compares its length and checksum.
-pub(crate) struct Unzip {
-    data: Data,
+pub(crate) struct Unzip<R> {
+    data: Data<R>,
     entry: Entry,
     content_bytes: u64,
     checksum: crc32fast::Hasher,
 }
 
-enum Data {
-    Stored(BufReader<Stored>),
-    Deflated(DeflateDecoder<BufReader<Stored>>),
+enum Data<R> {
+    Stored(R),
+    Deflated(DeflateDecoder<R>),
 }
 
-impl Unzip {
-    pub fn new(stored: BufReader<Stored>, entry: Entry) -> Unzip {
+impl<R: BufRead> Unzip<R> {
+    pub fn new(stored: R, entry: Entry) -> Unzip<R> {
         let data = match entry.is_deflated {
             true => Data::Deflated(DeflateDecoder::new(stored)),
             false => Data::Stored(stored),
@@ -175,14 +176,14 @@ impl Unzip {
         Unzip { data, entry, content_bytes: 0, checksum: crc32fast::Hasher::new() }
     }
 
-    pub fn get_ref(&self) -> &BufReader<Stored> {
+    pub fn get_ref(&self) -> &R {
         match &self.data {
             Data::Stored(stored) => stored,
             Data::Deflated(decoder) => decoder.get_ref(),
         }
     }
 
-    pub fn into_inner(self) -> BufReader<Stored> {
+    pub fn into_inner(self) -> R {
         match self.data {
             Data::Stored(stored) => stored,
             Data::Deflated(decoder) => decoder.into_inner(),
@@ -190,7 +191,7 @@ impl Unzip {
     }
 }
 
-impl Read for Unzip {
+impl<R: BufRead> Read for Unzip<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.data {
             Data::Stored(stored) => stored.read(to)?,
@@ -198,7 +199,9 @@ impl Read for Unzip {
         };
         self.checksum.update(&to[..read]);
         self.content_bytes += read as u64;
-        let is_right = || self.content_bytes == self.entry.content_bytes && self.checksum.clone().finalize() == self.entry.checksum;
+        let is_right = || {
+            self.content_bytes == self.entry.content_bytes && self.checksum.clone().finalize() == self.entry.checksum
+        };
         if read == 0 && !to.is_empty() && !is_right() {
             return Err(refused("its length or checksum is not that of the directory"));
         }

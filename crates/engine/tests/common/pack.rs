@@ -18,15 +18,8 @@ pub enum Packing {
     Lz4,
 }
 
-pub const COMPRESSED: [Packing; 7] = [
-    Packing::Gzip,
-    Packing::Bgzip,
-    Packing::Zstd,
-    Packing::SeekableZstd,
-    Packing::Bzip2,
-    Packing::Xz,
-    Packing::Lz4,
-];
+pub const COMPRESSED: [Packing; 7] =
+    [Packing::Gzip, Packing::Bgzip, Packing::Zstd, Packing::SeekableZstd, Packing::Bzip2, Packing::Xz, Packing::Lz4];
 
 impl Packing {
     pub fn extension(self) -> &'static str {
