@@ -1,14 +1,17 @@
 """Random input, the files that hold it, and random options for both."""
 
 import bz2
+import codecs
 import dataclasses
 import gzip
+import io
 import lzma
 import os
 import re
 import socket
+import zipfile
 
-SPACE = re.compile(rb"[ \t\n\x0c\r]+")
+SPACE = re.compile(rb"[ \t\n\x0b\x0c\r]+")
 
 
 @dataclasses.dataclass
@@ -53,6 +56,9 @@ def some_text(rng):
     for _ in range(rng.choice([0, 1, 30, 3000])):
         line = b" ".join(rng.choices(words, k=rng.randint(0, 8)))
         text += line + rng.choice([b"\n", b"\n", b"\n", b"\r\n", b"\r\r\n", b"\t\n"])
+    # A mark of UTF-16, or a NUL in every second byte, would make it another text.
+    if text.startswith(b"\xff\xfe") or b"\0" in text[:4]:
+        text = b"ab " + text
     return text[:-1] if rng.random() < 0.3 else text
 
 
@@ -62,8 +68,37 @@ def texts(rng):
 
 def packed(rng, content):
     """Returns the content, compressed or not, and the extension of its name."""
-    pack, end = rng.choice([(bytes, "")] * 3 + [(gzip.compress, ".gz"), (bz2.compress, ".bz2"), (lzma.compress, ".xz")])
+    packings = [(gzip.compress, ".gz"), (bz2.compress, ".bz2"), (lzma.compress, ".xz"), (zipped, ".zip")]
+    pack, end = rng.choice([(bytes, "")] * 3 + packings)
     return pack(content), end
+
+
+def zipped(content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("content", content)
+    return file.getvalue()
+
+
+def encoded(rng, contents):
+    """Returns the same texts in some encoding, and the options that name it."""
+
+    def is_utf8(content):
+        try:
+            return content.decode() is not None
+        except UnicodeDecodeError:
+            return False
+
+    def marked(content):
+        if not is_utf8(content) or rng.random() < 0.8:
+            return content
+        mark, name = rng.choice([(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be")])
+        return mark + content.decode().encode(name)
+
+    if rng.random() < 0.1 and all(map(is_utf8, contents)):
+        name = rng.choice(["utf-16le", "utf-16be", "gb18030"])
+        return [content.decode().encode(name) for content in contents], ["--encoding", name]
+    return [marked(content) for content in contents], []
 
 
 def add_others(rng, below, outside, extension):
@@ -111,11 +146,12 @@ def add_bad(rng, below):
     return len(names)
 
 
-def files(rng, folder, contents, extension):
+def files(rng, folder, contents, extension, is_text=True):
     """Writes the contents as files, or leaves the only one for standard input."""
+    contents, named = encoded(rng, contents) if is_text else (contents, [])
     if len(contents) == 1 and rng.random() < 0.2:
         pipe = ["--no-retry"] if rng.random() < 0.2 else []
-        return Files(rng.choice([[], ["-"]]) + pipe, contents[0])
+        return Files(rng.choice([[], ["-"]]) + pipe + named, contents[0])
     below = folder / "in"
     below.mkdir()
     for number, content in enumerate(contents):
@@ -133,7 +169,7 @@ def files(rng, folder, contents, extension):
     if way == 2:
         (folder / "list").write_bytes("\n".join(names).encode())
     ways = [[str(below)], [str(below / "*")], ["--files-from", str(folder / "list")], names]
-    return Files([*ways[way], *options], None, aside, is_bad)
+    return Files([*ways[way], *options, *named], None, aside, is_bad)
 
 
 @dataclasses.dataclass

@@ -149,7 +149,9 @@ def string_match(rng, folder):
     contents = texts(rng)
     lines = [line.removesuffix(b"\r") for text in contents for line in text.split(b"\n")]
     keys = [key for key in dict.fromkeys(rng.choices(lines, k=5) + [b"absent"]) if key]
-    data, end = packed(rng, b"\n".join(keys) + b"\n")
+    lines_of_keys = b"\n".join(keys) + b"\n"
+    # No mark of UTF-16; empty keys are left out.
+    data, end = packed(rng, b"\n" * lines_of_keys.startswith(b"\xff\xfe") + lines_of_keys)
     (folder / f"keys{end}").write_bytes(data)
     keys = list(dict.fromkeys(key.removesuffix(b"\r") for key in keys))
     keys = [key for key in keys if key]
@@ -162,7 +164,7 @@ def sort(rng, folder):
     if rng.random() < 0.3:
         contents = [rng.randbytes(100 * rng.choice([0, 1, 50])) for _ in range(rng.randint(1, 3))]
         records = sorted(text[at:at + 100] for text in contents for at in range(0, len(text), 100))
-        inputs = files(rng, folder, contents, ".bin")
+        inputs = files(rng, folder, contents, ".bin", is_text=False)
         return inputs.case(["sort", "--records", "terasort"], b"".join(records), has_parts=True)
     contents = texts(rng)
     lines = [line for text in contents for line in text.removesuffix(b"\n").split(b"\n") if text]
@@ -199,7 +201,7 @@ def histogram(rng, folder):
         contents.append(head + pixels)
     channels = [b"blue", b"green", b"red"]
     rows = [(name, value, counts[number, value]) for number, name in enumerate(channels) for value in range(256)]
-    return files(rng, folder, contents, ".bmp").case(["histogram"], rows)
+    return files(rng, folder, contents, ".bmp", is_text=False).case(["histogram"], rows)
 
 
 def linear_regression(rng, folder):
@@ -246,9 +248,10 @@ def matrix_multiply(rng, folder):
     rows, inner, columns = (rng.choice([1, 2, 5, 40]) for _ in range(3))
     left, right = matrix(rng, rows, inner), matrix(rng, inner, columns)
     product = [[sum(a * b for a, b in zip(row, column)) for column in zip(*right)] for row in left]
-    data, end = packed(rng, numbers(style, left))
-    (folder / f"left.csv{end}").write_bytes(data)
     inputs = files(rng, folder, [numbers(style, right)], ".csv")
+    named = inputs.arguments[inputs.arguments.index("--encoding") + 1] if "--encoding" in inputs.arguments else "utf-8"
+    data, end = packed(rng, numbers(style, left).decode().encode(named))
+    (folder / f"left.csv{end}").write_bytes(data)
     arguments = ["matrix-multiply", "--left", str(folder / f"left.csv{end}"), "--way", rng.choice(["shared-output", "pairs"])]
     arguments += style.options
     if rng.random() < 0.5:

@@ -30,11 +30,12 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads keys from the lines of a file of text ([`Input::encoding`]), which may be compressed. Duplicate keys count once.
+    /// Reads keys from the lines of a file, which may be compressed, and in UTF-16 if it begins with its mark. Duplicate keys
+    /// count once.
     ///
     /// # Errors
     /// The file cannot be read, has no keys, or needs more than `memory` allows.
-    pub fn read(path: &Path, encoding: Encoding, memory: Memory) -> Result<Keys> {
+    pub fn read(path: &Path, memory: Memory) -> Result<Keys> {
         let failed = |error: io::Error| Error::file(path, format!("cannot read the keys: {error}"));
         if path.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
@@ -45,7 +46,8 @@ impl Keys {
             other => other.into(),
         };
         // A pipe is read directly: a copy of an endless one would fill the disk.
-        let mut input = Input::paths([path]).memory(memory.bytes() as usize).read_once(true).encoding(encoding);
+        let mut input =
+            Input::paths([path]).memory(memory.bytes() as usize).read_once(true).encoding(Encoding::default());
         for source in input.look().map_err(of_the_keys)? {
             text = source.open_text().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
         }
@@ -58,6 +60,11 @@ impl Keys {
             return Err(Error::file(path, "there is no key in it: a keys file has one key per line"));
         }
         Ok(keys)
+    }
+
+    /// Returns whether all keys are UTF-8. Others are in no line of text that is decoded ([`Input::encoding`]).
+    pub fn are_utf8(&self) -> bool {
+        self.keys.iter().all(|key| str::from_utf8(key).is_ok())
     }
 
     /// Makes keys from lines.

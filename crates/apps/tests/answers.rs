@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Control, Encoding, Input, Isolation, Job, MapReduce, Memory, Outcome, Summary};
+use gristmill::{Control, Input, Isolation, Job, MapReduce, Memory, Outcome, Summary};
 use gristmill_apps::{
     BinnedSum, BytePairs, Column, Columns, CountBy, Counts, Dialect, Error, Found, Histogram, KMeans, Keys, Matrix,
     Number, NumberPairs, Pca, Product, RoundedSum, Start, Sum, SumBy, TileSearch, Way,
@@ -411,17 +411,16 @@ fn matches_are_those_of_a_loop_over_lines(runs: &Runs) {
             .map(|key| (key, expected.get(key).copied().unwrap_or(0)))
             .collect();
         assert!(expected.iter().filter(|(_, count)| *count > 0).count() >= 4, "keys that occur");
-        let keys = Keys::read(&runs.file("keys", keys.join("\n").as_bytes()), Encoding::default(), Memory::of(1 << 20))
-            .expect("keys");
+        let keys = Keys::read(&runs.file("keys", keys.join("\n").as_bytes()), Memory::of(1 << 20)).expect("keys");
         let (found, _) = keys.count(Input::paths([runs.file("words", &text)]), |job| runs.run(job)).expect("counted");
         assert_eq!(found, expected);
     }
 }
 
 fn keys_files_that_are_missing_or_empty_are_named(runs: &Runs) {
-    let missing = fails(Keys::read(&runs.dir.path().join("missing"), Encoding::default(), Memory::of(1 << 20)));
+    let missing = fails(Keys::read(&runs.dir.path().join("missing"), Memory::of(1 << 20)));
     assert!(missing.contains("missing: cannot read the keys: No such file"), "{missing}");
-    let empty = fails(Keys::read(&runs.file("empty", b"\n\r\n"), Encoding::default(), Memory::of(1 << 20)));
+    let empty = fails(Keys::read(&runs.file("empty", b"\n\r\n"), Memory::of(1 << 20)));
     assert!(empty.contains("empty: there is no key in it"), "{empty}");
 }
 

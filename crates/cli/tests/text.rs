@@ -123,6 +123,12 @@ fn an_encoding_without_a_mark_is_named_and_never_guessed() {
     let latin = folder.file("latin", b"caf\xe9 \x80\n");
     assert_eq!(answer(&mut word_count([&latin])), b"caf\xe9\t1\n\x80\t1\n");
     assert_eq!(answer(word_count(["--encoding", "latin1"]).arg(&latin)), "caf\u{e9}\t1\n\u{20ac}\t1\n".as_bytes());
+    // The input is decoded, and the keys are what it is decoded to.
+    let keys = folder.file("keys", "caf\u{e9} \u{20ac}\n");
+    let found = answer(gristmill(["string-match", "--encoding", "latin1", "--keys"]).args([&keys, &latin]));
+    assert_eq!(found, "caf\u{e9} \u{20ac}\t1\n".as_bytes());
+    let refused = complaint(gristmill(["string-match", "--encoding", "latin1", "--keys"]).args([&latin, &latin]), 1);
+    assert!(refused.contains("the keys are not UTF-8"), "{refused}");
     let bare = folder.file("bare", &wide("old pond\n")[2..]);
     let refused = complaint(word_count(["--workers", "2"]).arg(&bare), 1);
     assert!(refused.contains("set --encoding to utf-16le; if not, to utf-8"), "{refused}");

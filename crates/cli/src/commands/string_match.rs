@@ -21,7 +21,8 @@ use crate::terminal::failure::Failure;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StringMatch {
-    /// The keys, one per line, without escapes; empty lines are left out; the file may be compressed
+    /// The keys, one per line, without escapes; empty lines are left out; the file may be compressed. With --encoding they are
+    /// UTF-8, as the input is when it is decoded
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     keys: PathBuf,
 
@@ -52,7 +53,12 @@ impl Application for StringMatch {
         let memory = runs.reads("--keys", &self.keys)?.program_memory();
         let mut output =
             self.common.destination.open([ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")])?;
-        let keys = Keys::read(&self.keys, self.text.encoding(), memory)?;
+        let keys = Keys::read(&self.keys, memory)?;
+        if self.text.is_named() && !keys.are_utf8() {
+            let what = "the keys are not UTF-8, and --encoding says how the input is decoded to it: convert them, as iconv does";
+            let path = self.keys.clone();
+            return Err(Failure::Application(gristmill_apps::Error::File { path, what: what.to_owned() }));
+        }
         let (counts, summary) = keys.count(runs.text(&self.text)?, |job| runs.run(job))?;
         let written =
             counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));

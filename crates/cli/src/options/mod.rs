@@ -3,6 +3,6 @@
 pub mod patterns;
 pub mod inputs;
 pub mod job_options;
-pub mod tables;
 pub mod text;
+pub mod tables;
 pub mod streams;

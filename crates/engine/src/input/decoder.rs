@@ -67,7 +67,7 @@ enum Member {
     Bzip2(BzDecoder<BufReader<Stored>>),
     Xz(XzDecoder<BufReader<Stored>>),
     Lz4(FrameDecoder<Whole>),
-    Zip(Box<Unzip>),
+    Zip(Box<Unzip<BufReader<Stored>>>),
 }
 
 /// The bytes of a frame of lz4, which has a mark at its end. The library takes the end of the file for the end of a frame.

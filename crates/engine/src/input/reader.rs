@@ -10,10 +10,10 @@ use rustix::fs::Advice;
 
 use crate::failure::Failure;
 use crate::input::chunk::Chunk;
+use crate::input::packing::Content;
 use crate::input::quotes::{MARK, State};
 use crate::input::records::{Records, Scan};
 use crate::input::seek_points::UNKNOWN_BYTES;
-use crate::input::source::Content;
 use crate::input::tasks::{Part, Tasks};
 
 /// The number of bytes read at a time to find the end of one record.

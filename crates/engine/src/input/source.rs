@@ -3,22 +3,21 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 use crate::input::compression::{Compression, MAGIC_BYTES};
-use crate::input::decoder::{Decoder, Stored, decoder_bytes_max};
+use crate::input::decoder::decoder_bytes_max;
 use crate::input::encoding::Encoding;
+use crate::input::packing::{Content, OnePassStream, Packing, uncut};
 use crate::input::quotes::MARK;
 use crate::input::records::Records;
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
-use crate::input::transcoder::Transcoder;
 use crate::input::unread::{self, START_BYTES};
-use crate::input::zip::{self, Entry};
+use crate::input::zip;
 use crate::memory::Memory;
 
 /// A file of the input.
@@ -58,26 +57,6 @@ impl TaskMemory {
     pub fn before_the_job(job: Memory) -> TaskMemory {
         TaskMemory { decoder: job.share(4), unpack: job.share(4) }
     }
-}
-
-/// The packing of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a stream.
-#[derive(Clone, Debug)]
-struct Packing {
-    compression: Option<Compression>,
-    /// The places where it can be cut, including its beginning and its end.
-    cuts: Arc<[Cut]>,
-    stream: Option<Arc<OnePassStream>>,
-    /// The only file of a zip archive.
-    entry: Option<Entry>,
-}
-
-/// A stream that is read directly, and only once.
-#[derive(Debug)]
-struct OnePassStream {
-    file: Arc<File>,
-    /// The first bytes, which were read to recognise its compression.
-    head: Vec<u8>,
-    is_taken: AtomicBool,
 }
 
 /// The limits until the input or the plan sets them.
@@ -171,7 +150,7 @@ impl Source {
             let why = "it is a zip archive, which is read from its end: leave out Input::read_once".to_owned();
             return Err(Error::Compressed { path: name, offset: 0, why });
         }
-        let stream = OnePassStream { file: file.into(), head, is_taken: AtomicBool::new(false) };
+        let stream = OnePassStream::new(file, head);
         let packing = Some(Packing { compression, cuts: uncut(0), stream: Some(stream.into()), entry: None });
         Ok(Source { text, packing, ..Source::plain(name.clone(), name, STREAM_BYTES) })
     }
@@ -369,127 +348,9 @@ impl Source {
         let Some(packing) = &self.packing else { return Ok(None) };
         let file = match &packing.stream {
             None => Arc::new(self.open_file()?),
-            Some(stream) if at > 0 || stream.is_taken.swap(true, Ordering::Relaxed) => {
-                return Err(io::Error::other("it was read as it came (Input::read_once), and cannot be read again"));
-            }
-            Some(stream) => stream.file.clone(),
+            Some(stream) => stream.take(at)?,
         };
-        let stretch = packing.cuts.partition_point(|cut| cut.content <= at).clamp(1, packing.cuts.len() - 1) - 1;
-        let memory = self.memory.decoder;
-        let decoder = packing.decoder(&file, stretch, memory)?;
-        let text = match self.text.filter(|_| self.content_bytes() == UNKNOWN_BYTES) {
-            Some(encoding) => Text::Unknown(encoding),
-            None => Text::AsItIs(Vec::new()),
-        };
-        let begin = packing.cuts[stretch].content;
-        let mut content = Content { packing: packing.clone(), file, memory, decoder, text, stretch, at: begin };
-        let mut skipped = [0; 4096];
-        while content.at < at {
-            let wanted = skipped.len().min((at - content.at) as usize);
-            if content.read(&mut skipped[..wanted])? == 0 {
-                break;
-            }
-        }
-        Ok(Some(content))
-    }
-}
-
-/// Returns the cuts of a file of `bytes` bytes that cannot be cut, and whose content has an unknown size.
-fn uncut(bytes: u64) -> Arc<[Cut]> {
-    [Cut { stored: 0, content: 0 }, Cut { stored: bytes, content: UNKNOWN_BYTES }].into()
-}
-
-impl Packing {
-    fn decoder(&self, file: &Arc<File>, stretch: usize, memory: Memory) -> io::Result<Decoder> {
-        let stored = match &self.stream {
-            None => Stored::range(file.clone(), self.cuts[stretch].stored..self.cuts[stretch + 1].stored),
-            Some(stream) => Stored::stream(file.clone(), stream.head.clone()),
-        };
-        match self.entry {
-            Some(entry) => Ok(Decoder::of_entry(stored, entry, memory)),
-            None => Decoder::new(stored, self.compression, memory),
-        }
-    }
-}
-
-/// The content of a packed file from some byte to its end.
-pub(crate) struct Content {
-    packing: Packing,
-    file: Arc<File>,
-    memory: Memory,
-    /// Decodes the stretch up to the next cut.
-    decoder: Decoder,
-    text: Text,
-    stretch: usize,
-    /// The offset in the content of the next byte to be read.
-    pub at: u64,
-}
-
-/// The way from what is unpacked to what programs see.
-enum Text {
-    /// The first bytes decide; text without a mark has this encoding.
-    Unknown(Encoding),
-    /// The same, beginning with these bytes, which have been read.
-    AsItIs(Vec<u8>),
-    Decoded(Box<Transcoder>),
-}
-
-impl Content {
-    /// Reads content.
-    fn read_some(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if let Text::Unknown(encoding) = self.text {
-            let (mut start, outer) = (Vec::new(), self.packing.compression);
-            self.decoder.by_ref().take(START_BYTES as u64).read_to_end(&mut start)?;
-            // Only a name could tell more, and that of a stream has no meaning.
-            let text = unread::refuse(Path::new(""), outer, &start).and_then(|()| encoding.recognise(&start));
-            self.text = match text.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))? {
-                None => Text::AsItIs(start),
-                Some(encoding) => Text::Decoded(Box::new(Transcoder::new(encoding, start))),
-            };
-        }
-        match &mut self.text {
-            Text::Decoded(transcoder) => transcoder.read(&mut self.decoder, to),
-            Text::AsItIs(start) if !start.is_empty() => {
-                let read = to.len().min(start.len());
-                to[..read].copy_from_slice(&start[..read]);
-                start.drain(..read);
-                Ok(read)
-            }
-            _ => self.decoder.read(to),
-        }
-    }
-
-    /// Returns the offset up to which the file has been read.
-    pub fn reached(&self) -> u64 {
-        self.decoder.reached().unwrap_or(self.packing.cuts[self.stretch + 1].stored)
-    }
-}
-
-impl Read for Content {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if to.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            let read = match self.read_some(to) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                read => read? as u64,
-            };
-            let end = self.packing.cuts[self.stretch + 1].content;
-            // Tasks divide the content by the sizes that the cuts claim, so these must be right.
-            if end != UNKNOWN_BYTES && (read > end - self.at || read == 0 && self.at < end) {
-                let what = match self.stretch + 2 == self.packing.cuts.len() {
-                    true => format!("its table says that its content ends at byte {end}, and it does not"),
-                    false => format!("its table says that byte {end} of its content begins a frame, and it does not"),
-                };
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-            }
-            self.at += read;
-            if read > 0 || self.stretch + 2 == self.packing.cuts.len() {
-                return Ok(read as usize);
-            }
-            self.stretch += 1;
-            self.decoder = self.packing.decoder(&self.file, self.stretch, self.memory)?;
-        }
+        let text = self.text.filter(|_| self.content_bytes() == UNKNOWN_BYTES);
+        Content::from(at, packing.clone(), file, text, self.memory.decoder).map(Some)
     }
 }

@@ -9,11 +9,10 @@
 //! do not fit stand elsewhere, in wider fields (zip64).
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 use flate2::bufread::DeflateDecoder;
 
-use crate::input::decoder::Stored;
 use crate::input::seek_points::read_up_to;
 
 /// The only file of an archive.
@@ -156,20 +155,20 @@ fn sizes(entry: &[u8], mut extra: &[u8]) -> io::Result<[u64; 3]> {
 }
 
 /// Reads the content of the only file, and compares its length and checksum.
-pub(crate) struct Unzip {
-    data: Data,
+pub(crate) struct Unzip<R> {
+    data: Data<R>,
     entry: Entry,
     content_bytes: u64,
     checksum: crc32fast::Hasher,
 }
 
-enum Data {
-    Stored(BufReader<Stored>),
-    Deflated(DeflateDecoder<BufReader<Stored>>),
+enum Data<R> {
+    Stored(R),
+    Deflated(DeflateDecoder<R>),
 }
 
-impl Unzip {
-    pub fn new(stored: BufReader<Stored>, entry: Entry) -> Unzip {
+impl<R: BufRead> Unzip<R> {
+    pub fn new(stored: R, entry: Entry) -> Unzip<R> {
         let data = match entry.is_deflated {
             true => Data::Deflated(DeflateDecoder::new(stored)),
             false => Data::Stored(stored),
@@ -177,14 +176,14 @@ impl Unzip {
         Unzip { data, entry, content_bytes: 0, checksum: crc32fast::Hasher::new() }
     }
 
-    pub fn get_ref(&self) -> &BufReader<Stored> {
+    pub fn get_ref(&self) -> &R {
         match &self.data {
             Data::Stored(stored) => stored,
             Data::Deflated(decoder) => decoder.get_ref(),
         }
     }
 
-    pub fn into_inner(self) -> BufReader<Stored> {
+    pub fn into_inner(self) -> R {
         match self.data {
             Data::Stored(stored) => stored,
             Data::Deflated(decoder) => decoder.into_inner(),
@@ -192,7 +191,7 @@ impl Unzip {
     }
 }
 
-impl Read for Unzip {
+impl<R: BufRead> Read for Unzip<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.data {
             Data::Stored(stored) => stored.read(to)?,
