@@ -14,7 +14,7 @@ use common::{Case, Random, WATCHDOG, start};
 use gristmill::{Accumulator, Bytes, Chunk, Emit, MapReduce, Moment, Order, ProgramError, Summary};
 
 /// The number of jobs that `cargo test` runs.
-const SHORT: u64 = 60;
+const SHORT: u64 = 24;
 /// The moments to which workers that map come, and those that reduce. They come to `Drained` once in a round.
 const MAPS: [Moment; 6] =
     [Moment::Drawn, Moment::Claimed, Moment::Pushed, Moment::Sent, Moment::Flushed, Moment::Committed];
