@@ -93,9 +93,10 @@ impl Reader<'_> {
     pub fn try_read(&self, piece: Piece) -> Result<&[u8], Overwritten> {
         let Shelf { pages, words } = self.shelf;
         assert_eq!(self.in_use.worker, this_worker(), "a reader is used by its own worker");
-        let Some(generation) = words.generations.get(piece.extent as usize) else {
-            return Err(Overwritten("a piece lies in no extent"));
-        };
+        if piece.extent as usize >= self.shelf.extents_touched() {
+            return Err(Overwritten("a piece lies in no extent that was ever taken"));
+        }
+        let generation = &words.generations[piece.extent as usize];
         // SeqCst: see `clear`.
         if [FREE, CLEARING].contains(&generation.load(Ordering::SeqCst)) {
             return Err(Overwritten("a piece is read before its generation is cleared, not after"));
@@ -224,7 +225,7 @@ impl<'r> Shelver<'r> {
         let Shelf { pages, words: ShelfWords { generations, touched, sealed, .. } } = self.shelf;
         let again = self.known.iter().copied().find(|extent| self.shelf.take_free(*extent, generation));
         let taken = again.map(|extent| (extent, false)).or_else(|| {
-            let more = |count: u32| (count < generations.len() as u32).then_some(count + 1);
+            let more = |count: u32| (count < generations.len() as u32).then(|| count + 1);
             // A worker that dies between the two leaves an extent that is free and touched: others find it below.
             let new = touched.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).ok();
             let new = new.filter(|extent| self.shelf.take_free(*extent, generation));

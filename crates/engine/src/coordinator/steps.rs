@@ -105,8 +105,8 @@ impl Coordinator<'_, '_, '_, '_> {
         let mut places: Vec<(u32, u32, u32)> =
             all.iter().chain(mapped).map(|piece| (piece.extent, piece.start, piece.bytes)).collect();
         places.sort_unstable();
-        let meet = |[a, b]: &[(u32, u32, u32); 2]| a.0 == b.0 && b.1 - a.1 < a.2;
-        match places.array_windows().any(meet) {
+        let meet = |two: &[(u32, u32, u32)]| two[0].0 == two[1].0 && two[1].1 - two[0].1 < two[0].2;
+        match places.windows(2).any(meet) {
             true => Err(overwritten(None, "an extent of the shelf was taken twice")),
             false => Ok(all),
         }
