@@ -58,6 +58,8 @@ fn placement(plan: &Plan) -> Option<&'static str> {
 mod tests {
     use gristmill_os::machine::NumaNode;
 
+    use gristmill_os::machine::Processors;
+
     use super::*;
     use crate::plan::job_plan::{Machine, PROGRAM, Program};
     use crate::plan::settings::{Buffer, Settings};
@@ -69,7 +71,7 @@ mod tests {
     fn names(settings: &Settings, program: Program, nodes: &[usize]) -> Vec<&'static str> {
         let node = |number| NumaNode { number, cpus: vec![number], has_memory: true, distances: vec![10; nodes.len()] };
         let nodes: Vec<NumaNode> = nodes.iter().copied().map(node).collect();
-        let machine = Machine { cpus: 2, nodes: &nodes, available_bytes: 1 << 34 };
+        let machine = Machine { processors: Processors::within(2, None), nodes: &nodes, available_bytes: 1 << 34 };
         let plan = Plan::new(settings, machine, 64 << 20, program, None).expect("nothing contradicts itself");
         ignored(&plan).into_iter().map(|(option, _)| option).collect()
     }
@@ -124,7 +126,7 @@ mod tests {
     fn an_array_that_is_to_combine_in_map_is_refused() {
         // `--buffer array --combine map` was accepted, and combined nowhere before the end.
         let settings = Settings { buffer: Buffer::Array, combine: Combining::Map, ..Settings::default() };
-        let machine = Machine { cpus: 2, nodes: &[], available_bytes: 1 << 34 };
+        let machine = Machine { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
         let why =
             Plan::new(&settings, machine, 1 << 20, PROGRAM, None).expect_err("they contradict each other").to_string();
         assert!(
