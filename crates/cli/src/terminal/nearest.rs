@@ -11,8 +11,9 @@ const NAMES_MAX: usize = 10_000;
 pub fn nearest(path: &Path) -> Option<PathBuf> {
     let is_missing =
         |path: &&Path| fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    // Ancestors begin with the longest.
-    let missing = path.ancestors().take_while(is_missing).last()?;
+    // Ancestors begin with the longest; that of a bare name is empty, and stands for the current folder.
+    let is_named = |path: &&Path| !path.as_os_str().is_empty();
+    let missing = path.ancestors().take_while(is_named).take_while(is_missing).last()?;
     let wanted = missing.file_name()?.to_string_lossy().into_owned();
     let folder = missing.parent()?;
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
