@@ -93,6 +93,11 @@ pub(crate) fn only_entry(file: &File, bytes: u64) -> io::Result<Entry> {
             return Err(several());
         }
     }
+    if !rest.is_empty() {
+        return Err(refused(format!(
+            "it is a zip archive that is damaged: it says that it has {entries} files, and its directory has more"
+        )));
+    }
     let (entry, extra) = only.ok_or_else(|| refused("it is a zip archive without a file in it"))?;
     let method = number::<2>(entry, 10)?;
     if number::<2>(entry, 8)? & 1 == 1 {
@@ -123,11 +128,19 @@ fn directory(file: &File, bytes: u64) -> io::Result<(u64, Option<Vec<u8>>)> {
     let end_at = (0..tail.len()).rev().find(is_end).ok_or_else(damaged)?;
     let end = &tail[end_at..];
     let [mut entries, mut length, mut at] = [number::<2>(end, 10)?, number::<4>(end, 12)?, number::<4>(end, 16)?];
-    let locator_at = (tail_at + end_at as u64).saturating_sub(LOCATOR_BYTES);
-    let locator = piece(file, bytes, locator_at, LOCATOR_BYTES)?;
+    let mut ends_at = tail_at + end_at as u64;
+    let locator = piece(file, bytes, ends_at.saturating_sub(LOCATOR_BYTES), LOCATOR_BYTES)?;
     if locator.starts_with(LOCATOR) {
-        let wide = piece(file, bytes, number::<8>(&locator, 8)?, WIDE_END_BYTES)?;
+        ends_at = number::<8>(&locator, 8)?;
+        let wide = piece(file, bytes, ends_at, WIDE_END_BYTES)?;
         [entries, length, at] = [number::<8>(&wide, 32)?, number::<8>(&wide, 40)?, number::<8>(&wide, 48)?];
+    }
+    // The end of the second of two archives, one behind the other, counts from where that begins.
+    if at.checked_add(length) != Some(ends_at) {
+        return Err(refused(
+            "it is a zip archive whose directory is not where its end says: it is damaged, or several archives follow each other. Let \
+             unzip -p unpack each of them into a pipe",
+        ));
     }
     if length > DIRECTORY_BYTES_MAX {
         return Ok((entries, None));
