@@ -105,7 +105,10 @@ impl Compression {
             Compression::Lz4 => b"\x04\x22\x4d\x18",
             Compression::Zip => b"PK\x03\x04",
         };
-        start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic))
+        // A frame without content is cut off too.
+        let may_skip = matches!(self, Compression::Zstd | Compression::Lz4);
+        let is_skipped = matches!(start, [0x50..=0x5f, rest @ ..] if b"\x2a\x4d\x18".starts_with(rest));
+        start.len() < MAGIC_BYTES && (magic.starts_with(start) || start.starts_with(magic) || may_skip && is_skipped)
     }
 
     /// Recognises the compression of the file `name`, which begins with `start` (and ends with it, if it is shorter
@@ -115,13 +118,13 @@ impl Compression {
         let found = Compression::of_bytes(start);
         let Some(claimed) = Compression::of_name(name).filter(|_| found.is_none()) else { return Ok(found) };
         Err(match start {
-            [] => format!("it is empty, and a {} file never is", claimed.name()),
+            [] => format!("it is empty, and {} never is", claimed.file()),
             _ if claimed.is_cut_off(start) => format!("it is truncated: it ends after {} bytes", start.len()),
             _ => {
                 let shown: Vec<_> = start.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
                 format!(
-                    "it is not a {} file, although its name says so: it begins with the bytes {}",
-                    claimed.name(),
+                    "it is not {}, although its name says so: it begins with the bytes {}",
+                    claimed.file(),
                     shown.join(" ")
                 )
             }

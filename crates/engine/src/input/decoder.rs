@@ -59,7 +59,7 @@ pub(crate) struct Decoder {
     member: Option<Member>,
 }
 
-/// The decoder of one member, or of all that remain if the library continues with the next member by itself.
+/// The decoder of one member.
 enum Member {
     Plain(BufReader<Stored>),
     Gzip(GzDecoder<BufReader<Stored>>),
@@ -140,6 +140,27 @@ fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
     Ok((at, start))
 }
 
+/// Returns whether bytes begin a frame without content, which lz4 and zstd have in common (RFC 8878, section 3.1.2).
+fn is_skippable(start: &[u8]) -> bool {
+    matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// Skips frames without content; returns what [`peek`] does behind them.
+fn skip_frames(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
+    loop {
+        let (at, start) = peek(stored)?;
+        if stored.fill_buf()?.is_empty() || !is_skippable(&start) {
+            return Ok((at, start));
+        }
+        let bytes = start[4..].first_chunk().map(|bytes| 8 + u64::from(u32::from_le_bytes(*bytes)));
+        let skipped = bytes.map(|bytes| io::copy(&mut stored.by_ref().take(bytes), &mut io::sink())).transpose()?;
+        if bytes.is_none() || skipped != bytes {
+            let what = format!("the file is truncated: it ends within the frame to be skipped at byte {at}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+    }
+}
+
 impl Decoder {
     /// Makes a decoder of the only file of a zip archive.
     pub fn of_entry(stored: Stored, entry: Entry, memory: Memory) -> Decoder {
@@ -151,7 +172,19 @@ impl Decoder {
     pub fn new(stored: Stored, compression: Option<Compression>, memory: Memory) -> io::Result<Decoder> {
         let mut stored = BufReader::with_capacity(STORED_BYTES, stored);
         let start = if compression.is_some() { peek(&mut stored)?.1 } else { Vec::new() };
-        Ok(Decoder { compression, memory, member: Some(Member::new(compression, stored, &start, memory)?) })
+        let mut decoder = Decoder { compression, memory, member: None };
+        decoder.member = match is_skippable(&start) {
+            false => Some(Member::new(compression, stored, &start, memory)?),
+            true => {
+                // Either format may begin with a frame to be skipped.
+                let (_, start) = skip_frames(&mut stored)?;
+                if Compression::of_bytes(&start) == Some(Compression::Lz4) {
+                    decoder.compression = Some(Compression::Lz4);
+                }
+                decoder.next(stored)?
+            }
+        };
+        Ok(decoder)
     }
 
     /// Returns the offset up to which the file has been read; `None` at the end of the stretch.
@@ -172,24 +205,38 @@ impl Decoder {
     /// zeros, unless the tool of the format does not accept them.
     fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
         let Some(compression) = self.compression else { return Ok(None) };
-        let (at, start) = peek(&mut stored)?;
-        let start = &start[..];
-        let goes_on = Compression::of_bytes(start) == Some(compression);
+        let (at, start) = match compression {
+            Compression::Lz4 | Compression::Zstd => skip_frames(&mut stored)?,
+            _ => peek(&mut stored)?,
+        };
+        let other = || {
+            let what = format!("what follows from byte {at} of the file on is no {} data", compression.name());
+            Err(io::Error::new(io::ErrorKind::InvalidData, what))
+        };
+        if stored.fill_buf()?.is_empty() {
+            return Ok(None);
+        } else if Compression::of_bytes(&start) == Some(compression) {
+            return Member::new(self.compression, stored, &start, self.memory).map(Some);
+        } else if compression.is_cut_off(&start) {
+            return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
+        } else if matches!(compression, Compression::Lz4 | Compression::Zstd) {
+            return other();
+        }
+        let (mut zeros, is_xz) = (0, compression == Compression::Xz);
         loop {
             let bytes = stored.fill_buf()?;
-            if bytes.is_empty() {
-                return Ok(None);
-            } else if goes_on {
-                return Member::new(self.compression, stored, start, self.memory).map(Some);
-            } else if compression.is_cut_off(start) {
-                return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
-            } else if compression == Compression::Lz4 || bytes.iter().any(|byte| *byte != 0) {
-                let name = compression.name();
-                let what = format!("what follows from byte {at} of the file on is no {name} data");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            let (is_end, padding) = (bytes.is_empty(), bytes.iter().take_while(|byte| **byte == 0).count());
+            let is_padded = !is_end && padding == bytes.len();
+            stored.consume(padding);
+            zeros += padding;
+            match is_xz {
+                _ if is_padded => {}
+                true if zeros % 4 != 0 => return other(),
+                _ if is_end => return Ok(None),
+                // Streams may be padded to multiples of four bytes, and another may follow.
+                true if zeros > 0 => return self.next(stored),
+                _ => return other(),
             }
-            let zeros = bytes.len();
-            stored.consume(zeros);
         }
     }
 
@@ -358,9 +405,9 @@ impl Member {
             Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
             Compression::Zstd => {
                 let log_max = zstd_window_log_max(memory);
-                // From the second frame on the library checks the window by itself, and reports only the limit.
                 allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
+                // The next frame has a decoder of its own: the library does not say where one ends that no other follows.
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?.single_frame();
                 decoder.window_log_max(log_max)?;
                 Member::Zstd(decoder)
             }
@@ -379,7 +426,7 @@ impl Member {
             }
             Compression::Xz => {
                 let limit = memory.bytes().min(XZ_BYTES_MAX);
-                let stream = liblzma::stream::Stream::new_stream_decoder(limit, liblzma::stream::CONCATENATED);
+                let stream = liblzma::stream::Stream::new_stream_decoder(limit, 0);
                 let stream = stream.map_err(|_| refused(compression))?;
                 Member::Xz(XzDecoder::new_stream(stored, stream))
             }
