@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
+use crate::terminal::settings::as_options;
 
 /// The file, written when the job has ended. It appears only if something was set aside.
 pub struct BadRecords {
@@ -86,13 +87,13 @@ fn is_there(path: &Path) -> bool {
 }
 
 fn line_of_file(bad: &BadFile) -> Value {
-    let mut line = json!({ "cause": bad.cause });
+    let mut line = json!({ "cause": as_options(&bad.cause) });
     set_bytes(&mut line, "file", bad.path.as_os_str().as_bytes());
     line
 }
 
 fn line_of_record(bad: &BadRecord) -> Value {
-    let mut line = json!({ "line": bad.line, "offset": bad.offset, "cause": bad.cause });
+    let mut line = json!({ "line": bad.line, "offset": bad.offset, "cause": as_options(&bad.cause) });
     set_bytes(&mut line, "file", bad.path.as_os_str().as_bytes());
     set_bytes(&mut line, "record", &bad.record);
     line
