@@ -297,7 +297,10 @@ fn explained(path: &Path, error: io::Error, way: Way) -> io::Error {
     };
     let next = match way {
         Way::Below => "Remove it, leave out Input::follow, or set such files aside with Input::skip_bad_files",
-        _ => "Make that file, or name another",
+        Way::Named => "Make that file, or name another",
+        Way::Listed | Way::Matched => {
+            "Make that file, remove the link, or set such files aside with Input::skip_bad_files"
+        }
     };
     let why = format!("it is a symbolic link to {}, which does not exist. {next}", target.display());
     // Of another kind than the error: the name is right.
