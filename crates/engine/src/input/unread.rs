@@ -7,8 +7,9 @@ use std::path::Path;
 
 use crate::input::compression::Compression;
 
-/// The number of bytes at the start of a file that suffice to recognise everything: the first header of a tar archive.
-pub(crate) const START_BYTES: usize = 512;
+/// The number of bytes at the start of a file from which everything is recognised. The first header of an archive takes 512; the
+/// more there are, the likelier is a line end, which shows UTF-16.
+pub(crate) const START_BYTES: usize = 4 << 10;
 
 /// A format that is not read.
 struct Format {
@@ -19,9 +20,11 @@ struct Format {
     tool: &'static str,
 }
 
-const FORMATS: [Format; 11] = [
+const FORMATS: [Format; 13] = [
     Format { name: "a 7z archive", begins: |start| start.starts_with(b"7z\xbc\xaf\x27\x1c"), tool: "7z x -so" },
     Format { name: "a tar archive", begins: is_tar, tool: "tar -xOf" },
+    Format { name: "a cpio archive", begins: is_cpio, tool: "cpio -i --to-stdout" },
+    Format { name: "an ar archive", begins: is_ar, tool: "ar p" },
     Format { name: "a file of compress", begins: |start| start.starts_with(b"\x1f\x9d"), tool: "gzip -dc" },
     Format { name: "an lzma file", begins: is_lzma, tool: "xz --format=lzma -dc" },
     Format {
@@ -37,8 +40,37 @@ const FORMATS: [Format; 11] = [
     Format { name: "a xar archive", begins: |start| start.starts_with(b"xar!\0\x1c"), tool: "bsdtar -xOf" },
 ];
 
+/// The header of the first file has a mark. That of the oldest format has none, but a sum of its bytes, in which the sum itself is eight
+/// spaces.
 fn is_tar(start: &[u8]) -> bool {
-    start.get(257..265).is_some_and(|magic| magic == b"ustar\x0000" || magic == b"ustar  \0")
+    let Some(header) = start.first_chunk::<512>().filter(|header| header[0] != 0) else { return false };
+    let sum = header.iter().map(|byte| u64::from(*byte)).sum::<u64>() + 8 * u64::from(b' ')
+        - header[148..156].iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    let is_summed = || digits(header[148..156].trim_ascii_start(), 8) == Some(sum) && header[100..108].ends_with(b"\0");
+    matches!(&header[257..265], b"ustar\x0000" | b"ustar  \0") || is_summed()
+}
+
+/// Reads a number whose digits end with the bytes, a space or a NUL; `None` if there are others.
+fn digits(bytes: &[u8], base: u32) -> Option<u64> {
+    let end = bytes.iter().position(|byte| matches!(byte, b' ' | 0)).unwrap_or(bytes.len());
+    u64::from_str_radix(str::from_utf8(&bytes[..end]).ok()?, base).ok()
+}
+
+/// The header of the first file tells the length of its name, which ends with NUL.
+fn is_cpio(start: &[u8]) -> bool {
+    let (header_bytes, name_bytes) = match start {
+        [b'0', b'7', b'0', b'7', b'0', b'1' | b'2', ..] => (110, start.get(94..102).and_then(|name| digits(name, 16))),
+        [b'0', b'7', b'0', b'7', b'0', b'7', ..] => (76, start.get(59..65).and_then(|name| digits(name, 8))),
+        [0xc7, 0x71, ..] => (26, start.get(20..22).map(|name| u64::from(name[0]) | u64::from(name[1]) << 8)),
+        _ => return false,
+    };
+    let name = name_bytes.and_then(|bytes| start.get(header_bytes..)?.get(..usize::try_from(bytes).ok()?));
+    name.and_then(<[u8]>::split_last).is_some_and(|(last, name)| *last == 0 && !name.is_empty() && !name.contains(&0))
+}
+
+/// The header of the first file ends with a mark of its own.
+fn is_ar(start: &[u8]) -> bool {
+    start.starts_with(b"!<arch>\n") && start.get(66..68) == Some(b"`\n")
 }
 
 /// The settings as `xz` writes them, a dictionary of a power of two or one and a half of it, and a size that is unknown or below
@@ -93,9 +125,21 @@ mod tests {
         let mut tar = [0; START_BYTES];
         tar[..5].copy_from_slice(b"a.txt");
         tar[257..265].copy_from_slice(b"ustar\x0000");
+        // Python's tarfile would write a mark; Unix of the seventh edition had none.
+        let mut old_tar = [0; START_BYTES];
+        for (at, field) in [(0, &b"a.txt"[..]), (100, b"000644 \0"), (124, b"00000000005 "), (148, b"        ")] {
+            old_tar[at..][..field.len()].copy_from_slice(field);
+        }
+        let sum: u32 = old_tar.iter().map(|byte| u32::from(*byte)).sum();
+        old_tar[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
         for (name, start, tool) in [
             ("a", &b"7z\xbc\xaf\x27\x1c\0\x04"[..], "7z x -so"),
             ("a", &tar, "tar -xOf"),
+            ("a", &old_tar, "tar -xOf"),
+            ("a", b"!<arch>\na.txt/          0           0     0     644     5         `\npond\n\n", "ar p"),
+            ("a", &[&b"070701"[..], &[b'0'; 94], b"06", &[b'0'; 8], b"a.txt\0pond\n"].concat(), "cpio -i"),
+            ("a", &[&b"070707"[..], &[b'0'; 53], b"000006", &[b'0'; 11], b"a.txt\0pond\n"].concat(), "cpio -i"),
+            ("a", &[&b"\xc7\x71"[..], &[7; 18], b"\x06\0", &[7; 4], b"a.txt\0pond\n"].concat(), "cpio -i"),
             ("a", b"\x1f\x9d\x90", "gzip -dc"),
             ("a", b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff", "xz --format=lzma -dc"),
             ("a", b"LZIP\x01\x14", "lzip -dc"),
@@ -118,8 +162,12 @@ mod tests {
             b"Rar!\n",
             b"MSCF\n",
             b"xar!\n",
+            b"!<arch>\nis the mark of ar\n",
+            b"070701,1\n070702,5\n",
+            &[b'0'; 600],
         ] {
             assert_eq!(refuse(Path::new("a.br"), None, text), Ok(()), "{text:?}");
         }
+        assert_eq!(refuse(Path::new("zeros"), None, &[0; START_BYTES]), Ok(()));
     }
 }
