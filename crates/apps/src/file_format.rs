@@ -1,5 +1,6 @@
 //! File formats, told by a file's name or its first bytes.
 
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -23,8 +24,29 @@ pub enum FileFormat {
     JsonArray,
     /// Text in UTF-16, which must be converted first.
     Utf16,
-    /// Not text.
-    Binary,
+    /// Not text, because of this byte.
+    Binary(Control),
+}
+
+/// A control character, which text does not contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Its offset in the content.
+    pub offset: usize,
+    /// The byte itself.
+    pub byte: u8,
+}
+
+impl fmt::Display for Control {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Control { offset, byte } = self;
+        let name = match byte {
+            0 => ", a NUL",
+            0x1a => ", the Ctrl-Z that ends files of DOS",
+            _ => "",
+        };
+        write!(to, "byte {offset} of it is {byte:02x}{name}")
+    }
 }
 
 /// The format that was found, and how.
@@ -71,8 +93,8 @@ fn of_bytes(start: &[u8]) -> FileFormat {
         return FileFormat::Utf16;
     }
     // Text has no control characters except white space and escape.
-    if start.iter().any(|byte| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127)) {
-        return FileFormat::Binary;
+    if let Some(offset) = start.iter().position(|byte| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127)) {
+        return FileFormat::Binary(Control { offset, byte: start[offset] });
     }
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     match text.trim_ascii_start().first() {
@@ -103,7 +125,8 @@ mod tests {
             (b"\xef\xbb\xbf\n {\"k\":1}\n", FileFormat::JsonLines),
             (b"[{\"k\":1}]", FileFormat::JsonArray),
             (b"\xff\xfea\0,\0", FileFormat::Utf16),
-            (b"\x07\0\0\0\x01\0\0\0", FileFormat::Binary),
+            (b"\x07\0\0\0\x01\0\0\0", FileFormat::Binary(Control { offset: 0, byte: 7 })),
+            (b"a,b\n1,2\n\x1a", FileFormat::Binary(Control { offset: 8, byte: 0x1a })),
         ] {
             assert_eq!(of_bytes(start), expected, "{start:?}");
         }

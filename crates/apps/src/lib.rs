@@ -54,7 +54,7 @@ mod word_count;
 pub use binned::BinnedSum;
 pub use columns::Column;
 pub use error::{Error, Result};
-pub use file_format::{FileFormat, Found as FoundFormat};
+pub use file_format::{Control, FileFormat, Found as FoundFormat};
 pub use group_by::{CountBy, NumberPairs, SumBy};
 pub use heading::{Dialect, Header};
 pub use histogram::{CHANNELS, Counts, Histogram};

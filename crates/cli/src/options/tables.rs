@@ -1,10 +1,11 @@
 //! Options for reading tables of text, and guesses about the content of their files.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use gristmill::Input;
-use gristmill_apps::{Dialect, FileFormat, FoundFormat};
+use gristmill::{Encoding, Input};
+use gristmill_apps::{Control, Dialect, FileFormat, FoundFormat};
 
 use crate::options::inputs::INPUT;
 use crate::options::text::Text;
@@ -89,6 +90,20 @@ impl Tables {
             None => Ok(()),
         }
     }
+
+    /// Reads an input as the binary records that its file `binary` seems to hold, although it was opened as text. A mark is a part of
+    /// their first.
+    pub fn binary(&self, input: &mut Input, binary: &Path, records: &str) -> Result<(), Failure> {
+        if self.text.is_named() {
+            return Err(Failure::Usage(format!(
+                "{} is not text in {}: name the encoding that it has, or leave out --encoding if it holds {records}",
+                binary.display(),
+                self.text.encoding()
+            )));
+        }
+        *input = input.clone().encoding(Encoding::BYTES);
+        Ok(())
+    }
 }
 
 /// Prints guesses to standard error.
@@ -111,7 +126,19 @@ pub struct Contents {
     pub csv: Option<PathBuf>,
     /// The flag says whether the file's name tells this.
     pub json: Option<(PathBuf, bool)>,
-    pub binary: Option<PathBuf>,
+    pub binary: Option<Binary>,
+}
+
+/// A file that is not text, shown with the byte that says so.
+pub struct Binary {
+    pub path: PathBuf,
+    control: Control,
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} is not text ({})", self.path.display(), self.control)
+    }
 }
 
 impl Contents {
@@ -128,7 +155,10 @@ impl Contents {
                 FileFormat::Empty => {}
                 FileFormat::Csv => _ = contents.csv.get_or_insert_with(|| source.name.clone()),
                 FileFormat::JsonLines => _ = contents.json.get_or_insert_with(|| (source.name.clone(), by_name)),
-                FileFormat::Binary => _ = contents.binary.get_or_insert_with(|| source.name.clone()),
+                FileFormat::Binary(control) => {
+                    let path = source.name.clone();
+                    _ = contents.binary.get_or_insert(Binary { path, control });
+                }
                 FileFormat::Utf16 => {
                     return Err(refused("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does"));
                 }

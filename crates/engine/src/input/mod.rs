@@ -6,6 +6,7 @@
 
 pub(crate) mod compression;
 pub(crate) mod unread;
+mod unmarked;
 pub(crate) mod encoding;
 pub(crate) mod transcoder;
 pub(crate) mod seek_points;

@@ -102,7 +102,10 @@ impl Source {
         let found = seek_points::read_up_to(file, &mut start, 0).map_err(failed)?;
         let start = &start[..found];
         let packing = match Compression::recognise(&name, start) {
-            Err(why) => return Err(Error::Compressed { path: name, offset: 0, why }),
+            Err(why) => {
+                let why = unread::refuse(&name, None, start).err().unwrap_or(why);
+                return Err(Error::Compressed { path: name, offset: 0, why });
+            }
             Ok(None) => None,
             Ok(Some(Compression::Zip)) => match zip::only_entry(file, bytes) {
                 Ok(entry) => {
@@ -256,6 +259,18 @@ impl Source {
         self.compression().map_or(0, decoder_bytes_max)
     }
 
+    /// Returns the encoding of its text without a mark; `None` if it is not read as text ([`Input::encoding`](crate::Input::encoding)).
+    ///
+    /// ```
+    /// # use gristmill::{Encoding, Input};
+    /// let mut input = Input::bytes("words", b"pond")?.encoding(Encoding::BYTES);
+    /// assert_eq!(input.sources()?[0].encoding(), Some(Encoding::BYTES));
+    /// # Ok::<(), gristmill::Error>(())
+    /// ```
+    pub fn encoding(&self) -> Option<Encoding> {
+        self.text
+    }
+
     /// Returns its compression; `None` if it is not compressed.
     pub fn compression(&self) -> Option<Compression> {
         self.packing.as_ref().and_then(|packing| packing.compression)
@@ -269,7 +284,8 @@ impl Source {
     /// Returns the length of the byte order mark of UTF-8 with which content that begins with `start` begins, if it is read as
     /// text. The mark belongs to no record.
     pub(crate) fn mark_bytes(&self, start: &[u8]) -> usize {
-        if self.text.is_some() && start.starts_with(MARK) { MARK.len() } else { 0 }
+        let is_text = self.text.is_some_and(|text| !text.is_bytes());
+        if is_text && start.starts_with(MARK) { MARK.len() } else { 0 }
     }
 
     /// Returns whether its content is stored as it is, and can be read from any byte on.
