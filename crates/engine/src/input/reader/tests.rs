@@ -149,8 +149,12 @@ proptest! {
                 let (source, _file) =
                     source_of(packing, &packing.pack(content, member_bytes), Some(Encoding::default())).expect("text");
                 for records in KINDS.into_iter().filter(|records| !matches!(records, Records::Fixed(_))) {
-                    let found = read_source(source.clone(), records, split_bytes, chunk_bytes).expect("read");
-                    prop_assert_eq!(found, expected(text.as_bytes(), records), "{:?} {:?}", packing, records);
+                    let found = read_source(source.clone(), records, split_bytes, chunk_bytes);
+                    // Only the mark of UTF-8 is a part of what offsets count.
+                    let counted = if content == marked.as_bytes() { content } else { text.as_bytes() };
+                    let failure = expected_failure(counted, records);
+                    let expected = failure.map_or_else(|| Ok(expected(text.as_bytes(), records)), Err);
+                    prop_assert_eq!(found, expected, "{:?} {:?}", packing, records);
                 }
             }
         }
