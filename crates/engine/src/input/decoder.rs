@@ -59,7 +59,7 @@ pub(crate) struct Decoder {
     member: Option<Member>,
 }
 
-/// The decoder of one member.
+/// The decoder of one member, or of all that remain if the library continues with the next member by itself.
 enum Member {
     Plain(BufReader<Stored>),
     Gzip(GzDecoder<BufReader<Stored>>),
@@ -118,10 +118,27 @@ impl Stored {
 const HEADER_BYTES: usize = 18;
 const _: () = assert!(HEADER_BYTES >= MAGIC_BYTES);
 
+/// Returns the offset in the file of the next byte.
+fn offset(stored: &BufReader<Stored>) -> u64 {
+    stored.get_ref().range.start - stored.buffer().len() as u64
+}
+
+/// Returns the error that something else follows the data of a format.
+fn other_data(compression: Compression, at: u64) -> io::Error {
+    let what = format!("what follows from byte {at} of the file on is no {} data", compression.name());
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Returns whether the decoder of zstd found no frame where it looked for the next one.
+fn is_no_frame(error: &io::Error) -> bool {
+    // zstd's library has no better sign than the text of its error prefix_unknown.
+    error.get_ref().is_some_and(|inner| inner.to_string() == "Unknown frame descriptor")
+}
+
 /// Returns the offset in the file of the next byte, and the bytes from there on: enough of them to recognise a
 /// compression and to know how much memory it takes.
 fn peek(stored: &mut BufReader<Stored>) -> io::Result<(u64, Vec<u8>)> {
-    let at = stored.get_ref().range.start - stored.buffer().len() as u64;
+    let at = offset(stored);
     let mut start = vec![0; HEADER_BYTES];
     if stored.get_ref().head.is_none() {
         let found = stored.get_ref().file.read_at(&mut start, at)?;
@@ -209,10 +226,7 @@ impl Decoder {
             Compression::Lz4 | Compression::Zstd => skip_frames(&mut stored)?,
             _ => peek(&mut stored)?,
         };
-        let other = || {
-            let what = format!("what follows from byte {at} of the file on is no {} data", compression.name());
-            Err(io::Error::new(io::ErrorKind::InvalidData, what))
-        };
+        let other = || Err(other_data(compression, at));
         if stored.fill_buf()?.is_empty() {
             return Ok(None);
         } else if Compression::of_bytes(&start) == Some(compression) {
@@ -374,7 +388,14 @@ impl Read for Decoder {
             };
             let read = match read {
                 Ok(read) => read,
-                Err(error) => return Err(self.explain(error)),
+                Err(error) => {
+                    return Err(match member {
+                        Member::Zstd(decoder) if is_no_frame(&error) => {
+                            other_data(Compression::Zstd, offset(decoder.get_ref()))
+                        }
+                        _ => self.explain(error),
+                    });
+                }
             };
             if read > 0 || to.is_empty() {
                 return Ok(read);
@@ -405,9 +426,9 @@ impl Member {
             Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
             Compression::Zstd => {
                 let log_max = zstd_window_log_max(memory);
+                // From the second frame on the library checks the window by itself, and reports only the limit.
                 allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
-                // The next frame has a decoder of its own: the library does not say where one ends that no other follows.
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?.single_frame();
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
                 decoder.window_log_max(log_max)?;
                 Member::Zstd(decoder)
             }
