@@ -1,8 +1,8 @@
 //! Recognition of text in UTF-16 or UTF-32 without a mark.
 //!
 //! Bytes with NULs among them are counted as they are if they may be strings that end with NUL. They are refused only if they are
-//! text as UTF-16 and not as bytes: every unit is part of a character, white space among them, and no control character. UTF-16
-//! whose first bytes contain no white space of ASCII cannot be told from other bytes.
+//! text as UTF-16 and not as bytes: every unit is part of a character, none is a control character, and most bytes of white space are
+//! units of white space. UTF-16 whose first bytes contain no white space of ASCII cannot be told from other bytes.
 
 /// An encoding that bytes seem to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) fn unmarked(start: &[u8]) -> Option<Unmarked> {
     } else if is_utf_32(units, u32::from_be_bytes) {
         return Some(Unmarked::Utf32("UTF-32BE"));
     }
-    let (units, _) = start.as_chunks::<2>();
-    let is_other_text = is_strings(start);
+    let (units, rest) = start.as_chunks::<2>();
+    let is_other_text = !rest.is_empty() || is_strings(start);
     let is_text = |unit: fn([u8; 2]) -> u16| is_western(units, unit) || !is_other_text && is_utf_16(units, unit);
     match () {
         () if is_text(u16::from_le_bytes) => Some(Unmarked::Utf16("utf-16le")),
@@ -42,9 +42,10 @@ fn is_western(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
     units.len() >= 2 && with_second == 0 && with_first >= units.len() - units.len() / 8
 }
 
-/// Returns whether units are text in UTF-16 with white space. The last of them may be half of a character.
+/// Returns whether units are text in UTF-16 with white space. The last of them may be half of a character. Words of bytes with a NUL
+/// among them have white space too, most of it beside another byte.
 fn is_utf_16(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
-    let mut has_space = false;
+    let (mut spaces, mut strays) = (0, 0);
     let mut units = units.iter().map(|bytes| unit(*bytes)).peekable();
     while let Some(first) = units.next() {
         let character = match (first, units.peek()) {
@@ -59,9 +60,15 @@ fn is_utf_16(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
         if !is_of_text(character) {
             return false;
         }
-        has_space |= is_space(character);
+        match character {
+            character if is_space(character) => spaces += 1,
+            // Dashes, quotation marks and an ellipsis.
+            0x2010..0x2020 | 0x2026 => {}
+            character if character.to_le_bytes()[..2].iter().any(|byte| is_space(u32::from(*byte))) => strays += 1,
+            _ => {}
+        }
     }
-    has_space
+    spaces > 0 && 2 * strays <= spaces
 }
 
 /// Returns whether units are text in UTF-32 with white space.
@@ -137,6 +144,8 @@ mod tests {
             b"old pond\n\0frog \0",
             b"caf\xc3\xa9 \0",
             b"caf\xe9s\0a b\0",
+            b"a\x08b \0 ab old frog\nab \0 cd\n\xff\xfe \0",
+            b"old pond\x08 \0\n",
             b"a\0\0\0b\0\0\0",
             b"\x01\0\x20\0\x0a\0\x07\x09",
             b"\x41\0\0\0\x02\0\0\0",
