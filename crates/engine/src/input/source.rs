@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::input::records::Records;
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 use crate::input::unread::{self, START_BYTES};
 use crate::input::zip;
+use crate::interrupt::Interrupt;
 use crate::memory::Memory;
 
 /// A file of the input.
@@ -136,11 +138,20 @@ impl Source {
     /// Makes the source of a stream that a single task reads directly.
     ///
     /// # Errors
-    /// As for a file.
-    pub(crate) fn stream(name: PathBuf, file: File, text: Option<Encoding>) -> Result<Source> {
-        let failed = |source| Error::Input { path: name.clone(), source };
+    /// As for a file, and an interrupt that comes before its first bytes.
+    pub(crate) fn stream(name: PathBuf, file: File, text: Option<Encoding>, interrupt: &Interrupt) -> Result<Source> {
         let mut head = Vec::new();
-        (&file).take(MAGIC_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+        while head.len() < MAGIC_BYTES {
+            interrupt.wait_for(file.as_fd())?;
+            let mut piece = [0; MAGIC_BYTES];
+            let left = MAGIC_BYTES - head.len();
+            match (&file).read(&mut piece[..left]) {
+                Ok(0) => break,
+                Ok(read) => head.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Input { path: name, source }),
+            }
+        }
         let compression = Compression::recognise(&name, &head).map_err(|why| Error::Compressed {
             path: name.clone(),
             offset: 0,

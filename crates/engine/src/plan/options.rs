@@ -214,6 +214,11 @@ impl Options {
         self.settings.memory_bytes
     }
 
+    /// Returns the time after which the job ends, if an option sets it.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.settings.deadline
+    }
+
     /// Returns the folders to spill to that options name.
     pub fn spill_dirs(&self) -> impl Iterator<Item = &Path> {
         self.settings.spill_dirs.iter().map(PathBuf::as_path)
