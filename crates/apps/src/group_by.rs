@@ -62,7 +62,7 @@ enum Rows<const N: usize> {
 impl<const N: usize> Rows<N> {
     /// Rows of CSV files.
     fn csv(input: &mut Input, dialect: &Dialect, columns: &[Column; N], numbers: [bool; N]) -> Result<Rows<N>> {
-        match Table::look(input.sources()?, dialect, columns, numbers)? {
+        match Table::look(input, dialect, columns, numbers)? {
             Some(table) => Ok(Rows::Csv(table)),
             None => Err(Error::Question("the columns of an empty input are not known".into())),
         }

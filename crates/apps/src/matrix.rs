@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use csv::ByteRecord;
-use gristmill::{Input, Memory, Source, Verdict};
+use gristmill::{Input, Memory, Source};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sift};
 use crate::field_stream::{Fault, Field, FieldStream, Found};
 use crate::file_format::FileFormat;
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
@@ -44,26 +44,37 @@ impl Matrix {
             guesses: Guesses::default(),
             memory: input.program_memory().share(2),
         };
-        // An error that is not the current file's fault.
-        let mut ended = None;
-        input.sift(|source| {
-            let so_far = (reading.matrix.values.len(), reading.names.clone());
-            match if ended.is_none() { reading.add(source) } else { Ok(()) } {
-                Ok(()) => Verdict::Fit,
-                Err(Error::File { what, .. }) => {
-                    reading.matrix.values.truncate(so_far.0);
-                    reading.names = so_far.1;
-                    Verdict::Bad(what)
-                }
-                Err(error) => {
-                    ended = Some(error);
-                    Verdict::Fit
-                }
-            }
+        sift(input, |source| {
+            let (values, names) = (reading.matrix.values.len(), reading.names.clone());
+            reading.add(source).inspect_err(|_| {
+                reading.matrix.values.truncate(values);
+                reading.names = names;
+            })
         })?;
         let Reading { mut matrix, guesses, .. } = reading;
         matrix.rows = matrix.values.len().checked_div(matrix.columns).unwrap_or(0);
-        ended.map_or_else(|| Ok((matrix, guesses.notes())), Err)
+        Ok((matrix, guesses.notes()))
+    }
+
+    /// Returns whether all files of `input` are `.npy` files, so that a [`Dialect`] means nothing to them.
+    ///
+    /// ```
+    /// use gristmill::Input;
+    /// use gristmill_apps::{Matrix, npy_header};
+    ///
+    /// assert!(Matrix::is_npy(&mut Input::bytes("empty.npy", &npy_header(0, 3))?)?);
+    /// assert!(!Matrix::is_npy(&mut Input::bytes("table.csv", b"1,2\n")?)?);
+    /// # Ok::<(), gristmill_apps::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Input::sources`]. A file that cannot be read is none.
+    pub fn is_npy(input: &mut Input) -> Result<bool> {
+        Ok(input.sources()?.iter().all(|source| {
+            let mut start = Vec::new();
+            let magic = source.open().and_then(|file| file.take(npy::MAGIC.len() as u64).read_to_end(&mut start));
+            magic.is_ok() && start == npy::MAGIC
+        }))
     }
 
     /// The memory that the numbers take.

@@ -689,15 +689,16 @@ fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }
 
-/// --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
+/// --header did nothing for .npy files, --chunk-bytes 0 nothing at all, --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
 /// job options nothing with --readers.
 #[test]
 fn an_option_without_meaning_is_refused_or_named() {
     let dir =
         files(&[("points.csv", b"1,2\n3\n"), ("rows.jsonl", b"{\"k\":1}\n"), ("pairs", &[0; 8]), ("text", b"abba\n")]);
     let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
-    let [points, rows, pairs, text] = ["points.csv", "rows.jsonl", "pairs", "text"].map(path);
-    let refused: [(&[&str], &str); 11] = [
+    let [points, rows, pairs, text, npy] = ["points.csv", "rows.jsonl", "pairs", "text", "x.npy"].map(path);
+    fs::write(&npy, gristmill_apps::npy_header(0, 2)).expect("written");
+    let refused: [(&[&str], &str); 18] = [
         (
             &["kmeans", "-k", "1", "--skip-bad-records", "1", &points],
             "--skip-bad-records has no meaning here: a matrix",
@@ -721,6 +722,22 @@ fn an_option_without_meaning_is_refused_or_named() {
         (&["group-by", "--quote", "none", &pairs], "--quote is for CSV, and the input is pairs of numbers"),
         (&["linear-regression", "--header", "no", &pairs], "--header is for CSV, and the input is pairs of bytes"),
         (&["palindromes", "--print", "total", "--top", "3", &text], "--top or --sort has no meaning here"),
+        (&["pca", "--header", "no", &npy], "--header is for CSV, and the input is .npy files"),
+        (&["kmeans", "-k", "1", "--quote", "none", &npy], "--quote is for CSV, and the input is .npy files"),
+        (
+            &["matrix-multiply", "--left", &npy, "--delimiter", ";", &npy],
+            "--delimiter is for CSV, and the input is .npy",
+        ),
+        (&["pca", "--components", "0", &points], "invalid value '0' for '--components <N>': the least is 1"),
+        (
+            &["word-count", "--chunk-bytes", "0", &text],
+            "chunks of 0 bytes were asked for with --chunk-bytes: the least is 1",
+        ),
+        (
+            &["word-count", "--split-bytes", "0", &text],
+            "splits of 0 bytes were asked for with --split-bytes: the least is 1",
+        ),
+        (&["group-by", "--by", "1", "--quote", "", &points], "it is one ASCII character, tab, or none"),
     ];
     for (arguments, expected) in refused {
         let complaint = complaint(gristmill(arguments).arg("-q"), 2);

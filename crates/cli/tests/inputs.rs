@@ -702,7 +702,7 @@ fn a_deadline_counts_while_a_pipe_is_awaited_or_copied() {
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there").success());
     fs::write(&words, "frog\n").expect("written");
     let late = |command: &mut Command| {
-        let mut child = command.args(["--deadline", "200ms"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.args(["--deadline", "200ms"]).stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.stdout(Stdio::null()).spawn().expect("started");
         // It stays open, and says no more than this.
         let mut stdin = child.stdin.take().expect("a pipe");

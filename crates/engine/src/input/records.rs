@@ -84,6 +84,25 @@ impl Records {
         matches!(self, Records::Lines | Records::Csv(_))
     }
 
+    /// Returns the number of line ends in `text`, for messages that name a line: LF, also behind CR. In CSV a CR alone ends a
+    /// line, too.
+    ///
+    /// ```
+    /// use gristmill::{Records, Syntax};
+    ///
+    /// assert_eq!(Records::Lines.line_ends(b"a\rb\r\nc\n"), 2);
+    /// assert_eq!(Records::Csv(Syntax::default()).line_ends(b"a\rb\r\nc\n"), 3);
+    /// ```
+    pub fn line_ends(self, text: &[u8]) -> usize {
+        match self {
+            Records::Csv(_) => {
+                let ends = memchr::memchr2_iter(b'\r', b'\n', text);
+                ends.filter(|at| text[*at] == b'\r' || *at == 0 || text[*at - 1] != b'\r').count()
+            }
+            _ => memchr::memchr_iter(b'\n', text).count(),
+        }
+    }
+
     /// Returns a record without its end mark, or without its length in front.
     pub(crate) fn without_end(self, record: &[u8]) -> &[u8] {
         match (self, record) {
@@ -93,6 +112,31 @@ impl Records {
             (Records::Separated(separates), [record @ .., last]) if separates(*last) => record,
             _ => record,
         }
+    }
+}
+
+/// The number of lines in content that is given piece by piece.
+#[derive(Clone, Copy)]
+pub(crate) struct LineCount {
+    records: Records,
+    is_behind_return: bool,
+    /// The line of the next byte, from 1.
+    pub line: u64,
+}
+
+impl LineCount {
+    /// Begins with the first line.
+    pub fn new(records: Records) -> LineCount {
+        LineCount { records, is_behind_return: false, line: 1 }
+    }
+
+    /// Counts the lines that end in `piece`.
+    pub fn add(&mut self, piece: &[u8]) {
+        let Some(last) = piece.last() else { return };
+        // The line end was counted at its first byte.
+        let is_counted = self.is_behind_return && piece[0] == b'\n' && matches!(self.records, Records::Csv(_));
+        self.line += (self.records.line_ends(piece) - usize::from(is_counted)) as u64;
+        self.is_behind_return = *last == b'\r';
     }
 }
 

@@ -15,7 +15,7 @@ use crate::input::decoder::decoder_bytes_max;
 use crate::input::encoding::Encoding;
 use crate::input::packing::{Content, OnePassStream, Packing, uncut};
 use crate::input::quotes::MARK;
-use crate::input::records::Records;
+use crate::input::records::{LineCount, Records};
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 use crate::input::unread::{self, START_BYTES};
 use crate::input::zip;
@@ -332,14 +332,15 @@ impl Source {
         }
     }
 
-    /// Returns the line, from 1, of this byte of the content; `None` if the source cannot be read again.
-    pub(crate) fn line(&self, offset: u64) -> Option<u64> {
+    /// Returns the line, from 1, of this byte of the content, where lines end as in `records`; `None` if the source cannot be
+    /// read again.
+    pub(crate) fn line(&self, offset: u64, records: Records) -> Option<u64> {
         let mut before = self.open().ok()?.take(offset);
-        let (mut buffer, mut line) = (vec![0; 64 << 10], 1);
+        let (mut buffer, mut lines) = (vec![0; 64 << 10], LineCount::new(records));
         loop {
             match before.read(&mut buffer).ok()? {
-                0 => return Some(line),
-                read => line += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
+                0 => return Some(lines.line),
+                read => lines.add(&buffer[..read]),
             }
         }
     }

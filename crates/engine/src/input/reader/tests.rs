@@ -148,7 +148,15 @@ proptest! {
             for content in [marked.as_bytes(), &little, &big] {
                 let (source, _file) =
                     source_of(packing, &packing.pack(content, member_bytes), Some(Encoding::default())).expect("text");
-                for records in KINDS.into_iter().filter(|records| !matches!(records, Records::Fixed(_))) {
+                for records in KINDS {
+                    let is_refused = match records {
+                        Records::Fixed(_) => true,
+                        Records::Csv(syntax) => State::default().open_quote(text.as_bytes(), syntax).is_some(),
+                        _ => false,
+                    };
+                    if is_refused {
+                        continue;
+                    }
                     let found = read_source(source.clone(), records, split_bytes, chunk_bytes).expect("read");
                     prop_assert_eq!(found, expected(text.as_bytes(), records), "{:?} {:?}", packing, records);
                 }
