@@ -141,7 +141,8 @@ impl SumBy {
 
     /// Groups objects, one per line, by field `by` and sums field `sum`.
     pub fn json_lines(by: String, sum: String) -> SumBy {
-        SumBy { rows: Rows::Json(Fields { names: [by, sum], nulls: [false, true] }), strict: false, sums: PhantomData }
+        let fields = Fields { names: [by, sum], nulls: [false, true], numbers: [false, true] };
+        SumBy { rows: Rows::Json(fields), strict: false, sums: PhantomData }
     }
 
     /// Makes the sums of fractions independent of the order of their numbers. This takes about a fifth more time.
@@ -217,7 +218,7 @@ impl CountBy {
 
     /// Counts objects, one per line, by field `by`.
     pub fn json_lines(by: String) -> CountBy {
-        CountBy(Rows::Json(Fields { names: [by], nulls: [false] }))
+        CountBy(Rows::Json(Fields { names: [by], nulls: [false], numbers: [false] }))
     }
 
     /// Guesses about the input, one sentence each, for the caller to show.

@@ -143,7 +143,12 @@ impl Reading<'_> {
             Header::No => Some(false),
             Header::Auto => None,
         };
-        let Some(heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
+        let Some(mut heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
+        // Some programs write a delimiter after every field, also in the first line.
+        let ends = |row: &ByteRecord| row.len() == heading.line.len() && row.get(row.len() - 1) == Some(b"");
+        if heading.line.len() > 1 && ends(&heading.line) && heading.rows.iter().all(ends) {
+            heading.line.truncate(heading.line.len() - 1);
+        }
         let (columns, delimiter) = (heading.line.len(), self.dialect.delimiter_of(source));
         // The target column of each field.
         let mut places: Vec<usize> = (0..columns).collect();
@@ -254,6 +259,20 @@ mod tests {
         assert_eq!(read(&npy(header, &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])), expected);
         let ours = [npy::npy_header(2, 3), npy("", &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])[10..].to_vec()].concat();
         assert_eq!(read(&ours), expected);
+    }
+
+    /// A delimiter at the end of the first line, too, made a column without numbers, and a shape as Python 2 writes it was refused.
+    #[test]
+    fn a_delimiter_may_end_every_line_and_a_shape_may_have_long_numbers() {
+        let expected = Ok(Matrix { rows: 2, columns: 2, values: vec![1.0, 2.0, 3.0, 4.0] });
+        for text in [&b"x,y,\n1,2,\n3,4,\n"[..], b"1,2,\n3,4,\n", b"x,y\n1,2,\n3,4,\n"] {
+            assert_eq!(read(text), expected);
+        }
+        for text in [&b"x,y,\n1,2,\n3,4,5\n"[..], b"x,y,z\n1,2,\n", b"x,y,\n1,2,3\n3,4,\n"] {
+            assert!(read(text).is_err());
+        }
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }\n";
+        assert_eq!(read(&npy(header, &[1.0, 2.0, 3.0, 4.0])), expected);
     }
 
     #[test]

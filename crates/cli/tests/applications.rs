@@ -104,6 +104,34 @@ fn components_covariances_and_means_are_printed() {
     assert_eq!(rows(&["pca", "--header", "yes", "--print", "means"], &[&data]), ["1\t2", "2\t0"]);
 }
 
+/// Two rows had a component of negative variance, and tiny numbers covariances of 0 without a word.
+#[test]
+fn variances_are_not_negative_and_not_lost_without_a_word() {
+    let dir = files(&[("two.csv", b"0.1,0.7,1.3\n0.2,0.5,0.6\n"), ("tiny.csv", b"1e-200,2e-200\n3e-200,1e-200\n")]);
+    let [two, tiny] = ["two.csv", "tiny.csv"].map(|name| dir.path().join(name));
+    let found = rows(&["pca", "--quiet"], &[&two]);
+    assert_eq!(found.len(), 3);
+    for row in found {
+        let variance = row.split('\t').nth(1).expect("a variance");
+        assert!(!variance.starts_with('-'), "{row}");
+    }
+    for print in ["components", "covariances"] {
+        let why = complaint(gristmill(["pca", "--quiet", "--print", print]).arg(&tiny), 1);
+        assert!(why.contains("the variances of all columns are below the smallest number"), "{why}");
+    }
+    assert_eq!(rows(&["pca", "--quiet", "--print", "means"], &[&tiny]).len(), 2);
+}
+
+/// linear-regression took JSON lines for CSV, and complained of text behind a quote.
+#[test]
+fn json_lines_are_no_table_for_a_line() {
+    let dir = files(&[("points", b"{\"x\": 1, \"y\": 2}\n{\"x\": 2, \"y\": 4}\n")]);
+    for columns in [&["--x", "x", "--y", "y"][..], &[]] {
+        let why = complaint(gristmill(["linear-regression"]).args(columns).arg(dir.path().join("points")), 2);
+        assert!(why.contains("points has JSON lines") && why.contains("@csv"), "{why}");
+    }
+}
+
 #[test]
 fn states_are_counted_at_each_depth() {
     let expected = ["0\t1", "1\t2", "2\t4", "3\t10", "4\t24"];

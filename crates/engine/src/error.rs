@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use gristmill_os::file_size::limit_bytes;
 use gristmill_os::room::{TemporaryFolder, named};
 
@@ -451,7 +453,7 @@ pub enum Error {
         limit: Duration,
     },
     /// The operating system refused a request of the engine.
-    #[error("{what}: {}", says(source))]
+    #[error("{what}: {}{}", says(source), advice(source))]
     System {
         /// The request.
         what: &'static str,
@@ -474,6 +476,19 @@ impl Error {
 /// Makes the error of a word that no worker writes like that.
 pub(crate) fn overwritten(worker: Option<usize>, what: &str) -> Error {
     Error::Overwritten { worker, what: what.to_owned() }
+}
+
+/// Returns what to do about a request that the system refused because of a limit, to be added to a message.
+fn advice(source: &io::Error) -> &'static str {
+    match source.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE) => {
+            ": raise the limit of open files of this process (ulimit -n), or take fewer workers (Job::workers)"
+        }
+        Some(Errno::NFILE) => {
+            ": the system has too many open files; end other programs, or take fewer workers (Job::workers)"
+        }
+        _ => "",
+    }
 }
 
 /// Describes the two results of one task.

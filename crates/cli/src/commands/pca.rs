@@ -88,6 +88,9 @@ impl Application for Pca {
             0
         };
         let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
+        if self.print == Print::Covariances && pca.is_too_small {
+            return Err(gristmill_apps::Pca::too_small().into());
+        }
         let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
         let written = match self.print {
             Print::Components => (1..).zip(&pca.components).try_for_each(|(number, component)| {

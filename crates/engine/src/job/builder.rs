@@ -634,7 +634,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Sets the folders to spill to, used in turn; best on different disks. By default the folder for temporary files
+    /// Sets the folders to spill to, used in turn; best on different disks. One without room is passed over. By default the folder for temporary files
     /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
     ///
     /// ```
