@@ -575,3 +575,21 @@ impl<T, E: Into<io::Error>> Asked<T> for std::result::Result<T, E> {
         self.map_err(|source| Error::System { what, source: source.into() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ulimit -n 20` ended a job with "starting a worker process: Too many open files", and nothing said what to do.
+    #[test]
+    fn a_lack_of_file_descriptors_is_told_with_advice() {
+        let told =
+            |errno: Errno| Err::<(), _>(errno).asked("starting a worker process").expect_err("refused").to_string();
+        let expected = "starting a worker process: too many open files";
+        assert!(told(Errno::MFILE).to_lowercase().starts_with(expected), "{}", told(Errno::MFILE));
+        assert!(told(Errno::MFILE).ends_with(
+            "raise the limit of open files of this process (ulimit -n), or take fewer workers (Job::workers)"
+        ));
+        assert!(!told(Errno::PERM).contains("fewer workers"));
+    }
+}

@@ -7,10 +7,7 @@
 //! A file can be cut anywhere if the state of the automaton is known at the cut. The state depends on everything
 //! before, so the file is scanned first ([`quote_scan`](crate::survey::quote_scan)).
 
-use std::io::{self, Read};
 use std::ops::ControlFlow;
-
-use crate::input::records::{LineCount, Records};
 
 /// The syntax of CSV: two different bytes that are not line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,48 +24,6 @@ impl Default for Syntax {
         Syntax { delimiter: b',', quote: b'"' }
     }
 }
-
-impl Syntax {
-    /// Returns the line, from 1, of the quote that opens a field of `content` and that nothing closes before its end. A byte
-    /// order mark at the start belongs to no field.
-    ///
-    /// ```
-    /// use gristmill::Syntax;
-    ///
-    /// assert_eq!(Syntax::default().open_quote_line(&b"a,b\n1,\"2\n3,4\n"[..])?, Some(2));
-    /// assert_eq!(Syntax::default().open_quote_line(&b"a,b\n1,\"2\"\n3,4\n"[..])?, None);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `content` cannot be read.
-    pub fn open_quote_line(self, mut content: impl Read) -> io::Result<Option<u64>> {
-        let (mut state, mut lines, mut opened) = (State::default(), LineCount::new(Records::Csv(self)), None);
-        let mut piece = Vec::with_capacity(PIECE_BYTES);
-        let mut is_first = true;
-        loop {
-            piece.clear();
-            content.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
-            if piece.is_empty() {
-                return Ok(opened.filter(|_| state == State::Quoted));
-            }
-            let mark = if std::mem::take(&mut is_first) && piece.starts_with(MARK) { MARK.len() } else { 0 };
-            let (text, before) = (&piece[mark..], state);
-            state.run(text, self, |_, _| ControlFlow::Continue(()));
-            if matches!(state, State::Quoted | State::Quote)
-                && let (Some(at), _) = before.last_quote(text, self)
-            {
-                let mut above = lines;
-                above.add(&text[..at]);
-                opened = Some(above.line);
-            }
-            lines.add(text);
-        }
-    }
-}
-
-/// The number of bytes that are read at a time.
-const PIECE_BYTES: usize = if cfg!(test) { 7 } else { 256 << 10 };
 
 /// The state of the automaton after the bytes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,7 +63,7 @@ impl State {
     }
 
     /// Returns the offset of the last quote in `bytes` that opens a field, and the state after them.
-    fn last_quote(mut self, bytes: &[u8], syntax: Syntax) -> (Option<usize>, State) {
+    pub fn last_quote(mut self, bytes: &[u8], syntax: Syntax) -> (Option<usize>, State) {
         let mut opened = None;
         for (at, byte) in bytes.iter().enumerate() {
             let next = self.next(*byte, syntax);
