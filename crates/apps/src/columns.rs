@@ -1,15 +1,16 @@
 //! Columns of CSV files: finds them in each file, and reads their fields row by row.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use csv::ByteRecord;
-use gristmill::{Chunk, ProgramError, Records, Source};
+use gristmill::{Chunk, Input, ProgramError, Records, Source, Verdict};
 use gristmill_os::vectors::with_widest;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sift};
 use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
 use crate::plain_row::PlainRow;
-use crate::row::{RowReader, Width};
+use crate::row::{OPEN_QUOTE, RowReader, Width};
 
 /// A column of a CSV file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +111,98 @@ pub(crate) struct Table<const N: usize> {
     pub notes: Vec<String>,
 }
 
+/// Returns the verdict on a file with regard to quotes that are not closed.
+fn open_quote(source: &Source, dialect: &Dialect) -> Verdict {
+    let Some(syntax) = dialect.syntax(dialect.delimiter_of(source)) else { return Verdict::Fit };
+    match source.open().and_then(|content| syntax.open_quote_line(content)) {
+        Ok(None) => Verdict::Fit,
+        Ok(Some(line)) => Verdict::Bad(format!("line {line}: {OPEN_QUOTE}")),
+        Err(error) => error.into(),
+    }
+}
+
+/// The state of a first look at the files of an input.
+struct FirstLook<'d, const N: usize> {
+    dialect: &'d Dialect,
+    wanted: &'d [Column; N],
+    /// Which of them hold numbers.
+    numbers: [bool; N],
+    /// The delimiter of the files with rows, once there is one.
+    delimiter: Option<u8>,
+    files: Vec<Places<N>>,
+    first: Option<[Vec<u8>; N]>,
+    /// The first file that has a header, and the names of the columns in it.
+    names: Option<(PathBuf, [Vec<u8>; N])>,
+    guesses: Guesses,
+}
+
+impl<const N: usize> FirstLook<'_, N> {
+    /// Finds the columns in a file. After an error, nothing of it is kept.
+    fn add(&mut self, source: &Source) -> Result<()> {
+        let failed = |why: String| Error::file(&source.name, why);
+        let (dialect, wanted) = (self.dialect, self.wanted);
+        let delimiter = dialect.delimiter_of(source);
+        let mut was_guessed = false;
+        let is_header = |line: &ByteRecord| match dialect.header {
+            Header::Yes => Some(true),
+            Header::No => Some(false),
+            Header::Auto if wanted.iter().any(|column| column.is_surely_named(line)) => Some(true),
+            Header::Auto => {
+                was_guessed = true;
+                None
+            }
+        };
+        // The places of columns given by number. A column given by name needs no guess.
+        let numbers: Vec<_> = { wanted.iter().zip(self.numbers) }
+            .filter_map(|(column, is_number)| match column {
+                Column::Number(number) if is_number => number.checked_sub(1),
+                Column::Digits(digits) if is_number => digits.parse::<usize>().ok()?.checked_sub(1),
+                _ => None,
+            })
+            .collect();
+        let heading = match source.bytes {
+            0 => None,
+            _ => Heading::look(source, dialect, is_header, Some(&numbers))?,
+        };
+        let Some(heading) = heading else {
+            self.files.push(Places { places: [0; N], width: Width::default(), start: 0 });
+            return Ok(());
+        };
+        let mut places = [0; N];
+        for (place, column) in places.iter_mut().zip(wanted) {
+            *place = column.place(&heading.line, heading.is_header, delimiter).map_err(failed)?;
+        }
+        if self.delimiter.is_some_and(|before| before != delimiter) {
+            let what = "its fields are separated by tabs or commas according to its name, and those of other files otherwise: set \
+                        Dialect::delimiter to one for all";
+            return Err(failed(what.to_owned()));
+        }
+        let fields = |row: &ByteRecord| places.map(|place| row.get(place).unwrap_or_default().trim_ascii().to_vec());
+        if heading.is_header {
+            let here = fields(&heading.line);
+            let (first, there) = self.names.get_or_insert_with(|| (source.name.clone(), here.clone()));
+            let differs = |at: &usize| here[*at] != there[*at] && !matches!(wanted[*at], Column::Number(_));
+            if let Some(at) = (0..N).find(differs) {
+                let [here, there] = [&here[at], &there[at]].map(|name| String::from_utf8_lossy(name).into_owned());
+                let (number, first) = (places[at] + 1, first.display());
+                return Err(failed(format!(
+                    "column {number} is called {here:?} here and {there:?} in {first}: ask for it by its name, or, if both are \
+                     meant, as number:{number}"
+                )));
+            }
+        }
+        if was_guessed {
+            self.guesses.add(source, &heading, delimiter);
+        }
+        self.delimiter = Some(delimiter);
+        self.files.push(Places { places, width: Width(heading.line.len()), start: heading.bytes() });
+        if self.first.is_none() {
+            self.first = heading.rows.iter().map(fields).find(|row| row.iter().all(|field| !field.is_empty()));
+        }
+        Ok(())
+    }
+}
+
 /// The places of the columns in one file.
 #[derive(Clone, Copy)]
 struct Places<const N: usize> {
@@ -125,10 +218,11 @@ struct Places<const N: usize> {
 pub(crate) type Fault = (usize, String);
 
 impl<const N: usize> Table<N> {
-    /// Reads the first lines of all files to find the `wanted` columns. Columns flagged in `numbers` are known to
-    /// hold numbers. Returns `None` if all files are empty.
+    /// Reads the first lines of all files of `input` to find the `wanted` columns. Columns flagged in `numbers` are known to
+    /// hold numbers. Returns `None` if all files are empty. If bad files are set aside, a file is bad if its first line does
+    /// not fit, or if a quote in it is not closed before its end.
     pub fn look(
-        sources: &[Source],
+        input: &mut Input,
         dialect: &Dialect,
         wanted: &[Column; N],
         numbers: [bool; N],
@@ -139,75 +233,21 @@ impl<const N: usize> Table<N> {
             let what = format!("column {name:?} is asked for by its name, and the first line is said to have no names");
             return Err(Error::Question(what));
         }
-        let mut table: Option<Self> = None;
-        let mut guesses = Guesses::default();
-        // The names of the columns in the first file that has a header.
-        let mut names: Option<(&Source, [Vec<u8>; N])> = None;
-        for (number, source) in sources.iter().enumerate().filter(|(_, source)| source.bytes > 0) {
-            let failed = |why: String| Error::file(&source.name, why);
-            let delimiter = dialect.delimiter_of(source);
-            let mut was_guessed = false;
-            let is_header = |line: &ByteRecord| match dialect.header {
-                Header::Yes => Some(true),
-                Header::No => Some(false),
-                Header::Auto if wanted.iter().any(|column| column.is_surely_named(line)) => Some(true),
-                Header::Auto => {
-                    was_guessed = true;
-                    None
-                }
-            };
-            // The places of columns given by number. A column given by name needs no guess.
-            let numbers: Vec<_> = { wanted.iter().zip(numbers) }
-                .filter_map(|(column, is_number)| match column {
-                    Column::Number(number) if is_number => number.checked_sub(1),
-                    Column::Digits(digits) if is_number => digits.parse::<usize>().ok()?.checked_sub(1),
-                    _ => None,
-                })
-                .collect();
-            let Some(heading) = Heading::look(source, dialect, is_header, Some(&numbers))? else { continue };
-            if was_guessed {
-                guesses.add(source, &heading, delimiter);
-            }
-            let mut places = [0; N];
-            for (place, column) in places.iter_mut().zip(wanted) {
-                *place = column.place(&heading.line, heading.is_header, delimiter).map_err(failed)?;
-            }
-            let fields =
-                |row: &ByteRecord| places.map(|place| row.get(place).unwrap_or_default().trim_ascii().to_vec());
-            if heading.is_header {
-                let here = fields(&heading.line);
-                let (first, there) = names.get_or_insert_with(|| (source, here.clone()));
-                let differs = |at: &usize| here[*at] != there[*at] && !matches!(wanted[*at], Column::Number(_));
-                if let Some(at) = (0..N).find(differs) {
-                    let [here, there] = [&here[at], &there[at]].map(|name| String::from_utf8_lossy(name).into_owned());
-                    let (number, first) = (places[at] + 1, first.name.display());
-                    return Err(failed(format!(
-                        "column {number} is called {here:?} here and {there:?} in {first}: ask for it by its name, or, if both are \
-                         meant, as number:{number}"
-                    )));
-                }
-            }
-            let table = table.get_or_insert_with(|| Table {
-                dialect: *dialect,
-                delimiter,
-                files: vec![Places { places: [0; N], width: Width::default(), start: 0 }; sources.len()],
-                first: None,
-                notes: Vec::new(),
-            });
-            if table.delimiter != delimiter {
-                let what = "its fields are separated by tabs or commas according to its name, and those of other files otherwise: set \
-                            Dialect::delimiter to one for all";
-                return Err(failed(what.to_owned()));
-            }
-            table.files[number] = Places { places, width: Width(heading.line.len()), start: heading.bytes() };
-            if table.first.is_none() {
-                table.first = heading.rows.iter().map(fields).find(|row| row.iter().all(|field| !field.is_empty()));
-            }
-        }
-        if let Some(table) = &mut table {
-            table.notes = guesses.notes();
-        }
-        Ok(table)
+        input.check(|source| open_quote(source, dialect))?;
+        let mut look = FirstLook {
+            dialect,
+            wanted,
+            numbers,
+            delimiter: None,
+            files: Vec::new(),
+            first: None,
+            names: None,
+            guesses: Guesses::default(),
+        };
+        sift(input, |source| look.add(source))?;
+        let FirstLook { delimiter, files, first, guesses, .. } = look;
+        let notes = guesses.notes();
+        Ok(delimiter.map(|delimiter| Table { dialect: *dialect, delimiter, files, first, notes }))
     }
 
     /// Returns how the records of the files end.

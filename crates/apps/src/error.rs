@@ -53,6 +53,21 @@ impl Error {
     }
 }
 
+/// Calls `look_at` with each file of `input`. A file that is at fault is set aside, if bad files are; any other error is returned.
+pub(crate) fn sift(input: &mut Input, mut look_at: impl FnMut(&Source) -> Result<()>) -> Result<()> {
+    // An error that is not the current file's fault.
+    let mut ended = None;
+    let sifted = input.sift(|source| match if ended.is_none() { look_at(source) } else { Ok(()) } {
+        Ok(()) => Verdict::Fit,
+        Err(Error::File { what, .. }) => Verdict::Bad(what),
+        Err(error) => {
+            ended = Some(error);
+            Verdict::Fit
+        }
+    });
+    ended.map_or_else(|| Ok(sifted?), Err)
+}
+
 /// Opens a source for a first look. The job will read it again.
 pub(crate) fn open_to_look(source: &Source) -> Result<Box<dyn std::io::Read>> {
     if source.is_stream() {

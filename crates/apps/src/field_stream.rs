@@ -19,6 +19,8 @@ pub(crate) struct FieldStream<R> {
     line: u64,
     row_line: u64,
     quote_line: u64,
+    /// The last byte was CR: the LF of a CRLF ends no other line.
+    is_behind_return: bool,
     /// The numbers of fields and bytes of the row so far.
     fields: usize,
     bytes: u64,
@@ -96,7 +98,8 @@ impl<R: Read> FieldStream<io::Chain<io::Cursor<Vec<u8>>, R>> {
         }
         let text = BufReader::with_capacity(READ_BYTES, io::Cursor::new(start).chain(from));
         let (line, row_line, quote_line, fields, bytes) = (1, 1, 1, 0, 0);
-        Ok(FieldStream { text, delimiter, quote, place: Place::Row, line, row_line, quote_line, fields, bytes })
+        let (place, is_behind_return) = (Place::Row, false);
+        Ok(FieldStream { text, delimiter, quote, place, line, row_line, quote_line, is_behind_return, fields, bytes })
     }
 }
 
@@ -129,7 +132,8 @@ impl<R: Read> FieldStream<R> {
                     (self.row_line, self.bytes, self.fields) = (self.line, 0, 1);
                 }
                 self.bytes += 1;
-                self.line += u64::from(byte == b'\n');
+                self.line += u64::from(byte == b'\r' || byte == b'\n' && !self.is_behind_return);
+                self.is_behind_return = byte == b'\r';
                 match place {
                     Place::Quoted if is_quote => place = Place::Quote,
                     Place::Quoted => field.push(byte),
@@ -145,7 +149,7 @@ impl<R: Read> FieldStream<R> {
                         break;
                     }
                     Place::Quote => {
-                        let lines_below = self.line - u64::from(byte == b'\n') - self.row_line;
+                        let lines_below = self.line - self.row_line;
                         let why = TextBehindQuote { field: self.fields, byte: self.bytes, lines_below };
                         return Err(Fault::Text(self.row_line, why.to_string()));
                     }
@@ -203,7 +207,10 @@ mod tests {
         fuzz(|random| {
             let text = bytes(random, b"ab\"\"\n\r,,", 60);
             let quote = Some(b'"').filter(|_| random.u8(..4) > 0);
-            let line = |at: usize| 1 + text[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+            let line = |at: usize| {
+                let before = String::from_utf8_lossy(&text[..at]).replace("\r\n", "\n").replace('\r', "\n");
+                1 + before.bytes().filter(|byte| *byte == b'\n').count() as u64
+            };
             let mut reader = RowReader::new(&text, 0, b',', quote, usize::MAX);
             let mut expected = Vec::new();
             let fault = loop {

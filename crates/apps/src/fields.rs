@@ -18,6 +18,8 @@ pub(crate) struct Fields<const N: usize> {
     pub names: [String; N],
     /// Which of the fields may be null.
     pub nulls: [bool; N],
+    /// Which of the fields hold numbers.
+    pub numbers: [bool; N],
 }
 
 impl<const N: usize> Fields<N> {
@@ -45,12 +47,14 @@ impl<const N: usize> Fields<N> {
             format!("this is no JSON object: {what} (byte {column} of the line)")
         })?;
         let mut texts = [const { Cow::Borrowed("") }; N];
-        for (((text, field), name), null) in texts.iter_mut().zip(found).zip(&self.names).zip(self.nulls) {
+        for (at, (text, field)) in texts.iter_mut().zip(found).enumerate() {
+            let (name, null, is_number) = (&self.names[at], self.nulls[at], self.numbers[at]);
             let field = field.ok_or_else(|| format!("there is no field {name:?}"))?;
             if null && field.get() == "null" {
                 continue;
             }
-            *text = text_of(field).map_err(|why| format!("field {name:?} {why}"))?;
+            let wanted = if is_number { "a number" } else { "a text, a number, true or false" };
+            *text = text_of(field, wanted).map_err(|why| format!("field {name:?} {why}"))?;
         }
         take(texts.each_ref().map(|text| text.as_bytes()))
             .map_err(|(field, why)| format!("field {:?}: {why}", self.names[field]))
@@ -61,18 +65,15 @@ fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
-/// What may be grouped or summed.
-const WANTED: &str = "and should be a text, a number, true or false";
-
-/// Returns the content of a string, number or boolean.
-fn text_of(value: &RawValue) -> Result<Cow<'_, str>, String> {
+/// Returns the content of a string, number or boolean; `wanted` says what it should be.
+fn text_of<'v>(value: &'v RawValue, wanted: &str) -> Result<Cow<'v, str>, String> {
     let json = value.get();
     match json.as_bytes() {
         [b'"', inside @ .., b'"'] if !inside.contains(&b'\\') => Ok(Cow::Borrowed(&json[1..json.len() - 1])),
         [b'"', ..] => serde_json::from_str(json).map(Cow::Owned).map_err(|_| "has half of a surrogate pair".to_owned()),
-        [b'n', ..] => Err(format!("is null, {WANTED}")),
-        [b'[', ..] => Err(format!("is an array, {WANTED}")),
-        [b'{', ..] => Err(format!("is an object, {WANTED}")),
+        [b'n', ..] => Err(format!("is null, and should be {wanted}")),
+        [b'[', ..] => Err(format!("is an array, and should be {wanted}")),
+        [b'{', ..] => Err(format!("is an object, and should be {wanted}")),
         _ => Ok(Cow::Borrowed(json)),
     }
 }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     fn row(line: &str) -> Result<[String; 2], String> {
-        let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false, true] };
+        let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false, true], numbers: [false, true] };
         let mut taken = Err("nothing was taken".to_owned());
         fields.row(line.as_bytes(), &mut |row| {
             taken = Ok(row.map(|field| String::from_utf8(field.to_vec()).expect("JSON is UTF-8")));
@@ -147,12 +148,13 @@ mod tests {
         assert_eq!(row(r#"{"k":"a","v":null}"#), pair("a", ""));
     }
 
+    /// Of an array in a field to sum it was said that it should be a text, true or false, which is refused then.
     #[test]
     fn errors_in_a_line_are_described() {
         for (line, expected) in [
             (r#"{"k":"a"}"#, r#"there is no field "v""#),
             (r#"{"k":null,"v":1}"#, r#"field "k" is null, and should be a text, a number, true or false"#),
-            (r#"{"k":"a","v":[1]}"#, r#"field "v" is an array, and should be a text, a number, true or false"#),
+            (r#"{"k":"a","v":[1]}"#, r#"field "v" is an array, and should be a number"#),
             (r#"{"k":{},"v":1}"#, r#"field "k" is an object, and should be a text, a number, true or false"#),
             (r#"{"k":"\ud800","v":1}"#, r#"field "k" has half of a surrogate pair"#),
             (r#"{"k":"a","v":1"#, "this is no JSON object: EOF while parsing an object (byte 14 of the line)"),
@@ -186,7 +188,7 @@ mod fuzz {
     #[test]
     fn fields_agree_with_serde_json_values() {
         let line = r#"{"k":"w\u00e9\n","x":[{"v":null},true],"v":-1.5e3}"#;
-        let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false; 2] };
+        let fields = Fields { names: ["k", "v"].map(str::to_owned), nulls: [false; 2], numbers: [false; 2] };
         fuzz(|random| {
             let mut line = line.as_bytes().to_vec();
             mutate(random, &mut line);

@@ -40,7 +40,8 @@ pub fn table(bytes: &[u8]) {
 
 /// A line of JSON lines.
 pub fn json(line: &[u8]) {
-    let fields = crate::fields::Fields { names: ["k", "v"].map(str::to_owned), nulls: [false, true] };
+    let fields =
+        crate::fields::Fields { names: ["k", "v"].map(str::to_owned), nulls: [false, true], numbers: [false, true] };
     let mut rows = 0;
     let found = fields.row(line, &mut |_| {
         rows += 1;

@@ -62,7 +62,7 @@ enum Rows<const N: usize> {
 impl<const N: usize> Rows<N> {
     /// Rows of CSV files.
     fn csv(input: &mut Input, dialect: &Dialect, columns: &[Column; N], numbers: [bool; N]) -> Result<Rows<N>> {
-        match Table::look(input.sources()?, dialect, columns, numbers)? {
+        match Table::look(input, dialect, columns, numbers)? {
             Some(table) => Ok(Rows::Csv(table)),
             None => Err(Error::Question("the columns of an empty input are not known".into())),
         }
@@ -141,7 +141,8 @@ impl SumBy {
 
     /// Groups objects, one per line, by field `by` and sums field `sum`.
     pub fn json_lines(by: String, sum: String) -> SumBy {
-        SumBy { rows: Rows::Json(Fields { names: [by, sum], nulls: [false, true] }), strict: false, sums: PhantomData }
+        let fields = Fields { names: [by, sum], nulls: [false, true], numbers: [false, true] };
+        SumBy { rows: Rows::Json(fields), strict: false, sums: PhantomData }
     }
 
     /// Makes the sums of fractions independent of the order of their numbers. This takes about a fifth more time.
@@ -217,7 +218,7 @@ impl CountBy {
 
     /// Counts objects, one per line, by field `by`.
     pub fn json_lines(by: String) -> CountBy {
-        CountBy(Rows::Json(Fields { names: [by], nulls: [false] }))
+        CountBy(Rows::Json(Fields { names: [by], nulls: [false], numbers: [false] }))
     }
 
     /// Guesses about the input, one sentence each, for the caller to show.

@@ -14,7 +14,7 @@ use gristmill::{Source, Syntax, Verdict};
 use crate::error::{Error, Result, open_to_look};
 use crate::file_format::extension;
 use crate::number::Number;
-use crate::row::{OPEN_QUOTE, RowReader};
+use crate::row::{OPEN_QUOTE, RowReader, line_ends};
 
 /// The content of a table's first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl Start {
             start.extend(&mut file, bytes)?;
             let mut rows = start.rows(delimiter, quote, 0);
             let at_line = |at: usize, why: &dyn Display| {
-                let line = 1 + memchr::memchr_iter(b'\n', &start.text[..at]).count();
+                let line = 1 + line_ends(&start.text[..at]);
                 Verdict::Bad(format!("line {line}: {why}"))
             };
             rows.read().map_err(|behind| at_line(rows.start(), &behind))?;

@@ -175,8 +175,7 @@ impl<S: Sum> Columns<S> {
         strict: bool,
         run: impl FnOnce(Job<'_, Columns<S>>) -> std::result::Result<Outcome<Columns<S>>, E>,
     ) -> std::result::Result<(Fit, Summary), E> {
-        let sources = input.sources().map_err(Error::from)?;
-        let Some(mut table) = Table::look(sources, dialect, &columns, [true; 2])? else {
+        let Some(mut table) = Table::look(&mut input, dialect, &columns, [true; 2])? else {
             return Err(Error::Question("a line needs two pairs or more, and the input is empty".into()).into());
         };
         let notes = std::mem::take(&mut table.notes);

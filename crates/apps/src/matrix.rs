@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use csv::ByteRecord;
-use gristmill::{Encoding, Input, Memory, Source, Verdict};
+use gristmill::{Encoding, Input, Memory, Source};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sift};
 use crate::field_stream::{Fault, Field, FieldStream, Found};
 use crate::file_format::FileFormat;
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
@@ -44,26 +44,37 @@ impl Matrix {
             guesses: Guesses::default(),
             memory: input.program_memory().share(2),
         };
-        // An error that is not the current file's fault.
-        let mut ended = None;
-        input.sift(|source| {
-            let so_far = (reading.matrix.values.len(), reading.names.clone());
-            match if ended.is_none() { reading.add(source) } else { Ok(()) } {
-                Ok(()) => Verdict::Fit,
-                Err(Error::File { what, .. }) => {
-                    reading.matrix.values.truncate(so_far.0);
-                    reading.names = so_far.1;
-                    Verdict::Bad(what)
-                }
-                Err(error) => {
-                    ended = Some(error);
-                    Verdict::Fit
-                }
-            }
+        sift(input, |source| {
+            let (values, names) = (reading.matrix.values.len(), reading.names.clone());
+            reading.add(source).inspect_err(|_| {
+                reading.matrix.values.truncate(values);
+                reading.names = names;
+            })
         })?;
         let Reading { mut matrix, guesses, .. } = reading;
         matrix.rows = matrix.values.len().checked_div(matrix.columns).unwrap_or(0);
-        ended.map_or_else(|| Ok((matrix, guesses.notes())), Err)
+        Ok((matrix, guesses.notes()))
+    }
+
+    /// Returns whether all files of `input` are `.npy` files, so that a [`Dialect`] means nothing to them.
+    ///
+    /// ```
+    /// use gristmill::Input;
+    /// use gristmill_apps::{Matrix, npy_header};
+    ///
+    /// assert!(Matrix::is_npy(&mut Input::bytes("empty.npy", &npy_header(0, 3))?)?);
+    /// assert!(!Matrix::is_npy(&mut Input::bytes("table.csv", b"1,2\n")?)?);
+    /// # Ok::<(), gristmill_apps::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Input::sources`]. A file that cannot be read is none.
+    pub fn is_npy(input: &mut Input) -> Result<bool> {
+        Ok(input.sources()?.iter().all(|source| {
+            let mut start = Vec::new();
+            let magic = source.open().and_then(|file| file.take(npy::MAGIC.len() as u64).read_to_end(&mut start));
+            magic.is_ok() && start == npy::MAGIC
+        }))
     }
 
     /// The memory that the numbers take.
@@ -140,7 +151,12 @@ impl Reading<'_> {
             Header::No => Some(false),
             Header::Auto => None,
         };
-        let Some(heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
+        let Some(mut heading) = Heading::look(source, self.dialect, |_| is_header, None)? else { return Ok(0) };
+        // Some programs write a delimiter after every field, also in the first line.
+        let ends = |row: &ByteRecord| row.len() == heading.line.len() && row.get(row.len() - 1) == Some(b"");
+        if heading.line.len() > 1 && ends(&heading.line) && heading.rows.iter().all(ends) {
+            heading.line.truncate(heading.line.len() - 1);
+        }
         let (columns, delimiter) = (heading.line.len(), self.dialect.delimiter_of(source));
         // The target column of each field.
         let mut places: Vec<usize> = (0..columns).collect();
@@ -251,6 +267,20 @@ mod tests {
         assert_eq!(read(&npy(header, &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])), expected);
         let ours = [npy::npy_header(2, 3), npy("", &[1.0, -2.5, 3e2, 4.0, 5.0, 6.0])[10..].to_vec()].concat();
         assert_eq!(read(&ours), expected);
+    }
+
+    /// A delimiter at the end of the first line, too, made a column without numbers, and a shape as Python 2 writes it was refused.
+    #[test]
+    fn a_delimiter_may_end_every_line_and_a_shape_may_have_long_numbers() {
+        let expected = Ok(Matrix { rows: 2, columns: 2, values: vec![1.0, 2.0, 3.0, 4.0] });
+        for text in [&b"x,y,\n1,2,\n3,4,\n"[..], b"1,2,\n3,4,\n", b"x,y\n1,2,\n3,4,\n"] {
+            assert_eq!(read(text), expected);
+        }
+        for text in [&b"x,y,\n1,2,\n3,4,5\n"[..], b"x,y,z\n1,2,\n", b"x,y,\n1,2,3\n3,4,\n"] {
+            assert!(read(text).is_err());
+        }
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }\n";
+        assert_eq!(read(&npy(header, &[1.0, 2.0, 3.0, 4.0])), expected);
     }
 
     #[test]

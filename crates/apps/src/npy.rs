@@ -183,7 +183,9 @@ impl<'h> Header<'h> {
             let inside = inside.strip_suffix(',').unwrap_or(inside);
             // Digits only, without a sign.
             let side = |side: &str| {
+                // Python 2 wrote long numbers with an L.
                 let side = side.trim();
+                let side = side.strip_suffix('L').unwrap_or(side);
                 side.bytes().all(|byte| byte.is_ascii_digit()).then(|| side.parse::<u64>().ok())?
             };
             inside.split(',').map(side).collect::<Option<Vec<_>>>()

@@ -30,6 +30,9 @@ pub struct Pca {
     pub covariance: Matrix,
     /// The leading components, the one with the largest variance first.
     pub components: Vec<Component>,
+    /// The columns vary, but all variances are below the smallest number with all its digits, about 2.2e-308: the covariances have
+    /// lost digits, or are 0.
+    pub is_too_small: bool,
 }
 
 /// A direction in the space of the variables.
@@ -67,7 +70,7 @@ impl Pca {
             return Err(Error::Question(what).into());
         }
         let (centred, means) = with_widest(|| centre(data));
-        let varies = components > 0 && centred.values.iter().any(|value| *value != 0.0);
+        let varies = centred.values.iter().any(|value| *value != 0.0);
         let program = Covariances { centred };
         let (pieces, summary) = run(program.job()?)?;
         let mut covariance = Matrix { rows: columns, columns, values: vec![0.0; columns * columns] };
@@ -83,12 +86,23 @@ impl Pca {
         }
         mirror(&mut covariance);
         // Products of such numbers have lost their digits.
-        if varies && covariance.values.iter().step_by(columns + 1).all(|variance| *variance < f64::MIN_POSITIVE) {
-            let what = "the variances of all columns are below the smallest number with all its digits, about 2.2e-308; scale the input";
-            return Err(Error::Question(what.into()).into());
+        let mut variances = covariance.values.iter().step_by(columns + 1);
+        let is_too_small = varies && variances.all(|variance| *variance < f64::MIN_POSITIVE);
+        if is_too_small && components > 0 {
+            return Err(Pca::too_small().into());
         }
         let components = leading(&covariance, components)?;
-        Ok((Pca { rows, means, covariance, components }, summary))
+        Ok((Pca { rows, means, covariance, components, is_too_small }, summary))
+    }
+
+    /// Returns the error for covariances that have lost their digits ([`Pca::is_too_small`]).
+    ///
+    /// ```
+    /// assert!(gristmill_apps::Pca::too_small().to_string().ends_with("scale the input"));
+    /// ```
+    pub fn too_small() -> Error {
+        let what = "the variances of all columns are below the smallest number with all its digits, about 2.2e-308; scale the input";
+        Error::Question(what.into())
     }
 }
 
@@ -138,7 +152,8 @@ fn leading(covariance: &Matrix, components: usize) -> Result<Vec<Component>> {
         if largest < 0.0 {
             direction.iter_mut().for_each(|entry| *entry = -*entry);
         }
-        let variance = parts.eigenvalues[column];
+        // No variance is negative: that is the error of rounding.
+        let variance = Some(parts.eigenvalues[column]).filter(|variance| *variance > 0.0).unwrap_or(0.0);
         Component { variance, share: if whole > 0.0 { variance / whole } else { 0.0 }, direction }
     };
     Ok(order.into_iter().take(components).map(component).collect())

@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use gristmill::{Records, Syntax};
+
 /// The number of fields in each row of a file: that of its first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Width(pub usize);
@@ -33,6 +35,11 @@ impl Width {
 /// The fault of a quoted field that nothing closes.
 pub(crate) const OPEN_QUOTE: &str = "a quote opens a field here and is not closed before the end of the file. Close it; if quotes are text in this file, set \
      Dialect::quote to none";
+
+/// Returns the number of line ends in a text of CSV.
+pub(crate) fn line_ends(text: &[u8]) -> usize {
+    Records::Csv(Syntax::default()).line_ends(text)
+}
 
 /// Text behind the closing quote of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +144,7 @@ impl<'t> RowReader<'t> {
 
     #[cold]
     fn text_behind_quote(&self) -> TextBehindQuote {
-        let lines_below = memchr::memchr_iter(b'\n', &self.text[self.start..self.at]).count() as u64;
+        let lines_below = line_ends(&self.text[self.start..self.at]) as u64;
         TextBehindQuote { field: self.count, byte: (self.at - self.start) as u64 + 1, lines_below }
     }
 

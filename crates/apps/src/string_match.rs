@@ -36,6 +36,15 @@ impl Keys {
     /// # Errors
     /// The file cannot be read, has no keys, or needs more than `memory` allows.
     pub fn read(path: &Path, memory: Memory) -> Result<Keys> {
+        Keys::read_from(path, Input::paths([path]).memory(memory.bytes() as usize))
+    }
+
+    /// Reads keys as [`Keys::read`] does, from an input that is this file and has the memory and the deadline of the job.
+    ///
+    /// # Errors
+    /// As for [`Keys::read`], and the deadline.
+    pub fn read_from(path: &Path, input: Input) -> Result<Keys> {
+        let memory = input.program_memory();
         let failed = |error: io::Error| Error::file(path, format!("cannot read the keys: {error}"));
         if path.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
@@ -46,8 +55,7 @@ impl Keys {
             other => other.into(),
         };
         // A pipe is read directly: a copy of an endless one would fill the disk.
-        let mut input =
-            Input::paths([path]).memory(memory.bytes() as usize).read_once(true).encoding(Encoding::default());
+        let mut input = input.read_once(true).encoding(Encoding::default());
         for source in input.look().map_err(of_the_keys)? {
             text = source.open_text().and_then(|file| memory.share(8).read(file)).map_err(failed)?;
         }

@@ -147,9 +147,9 @@ mod tests {
         let mut command = Command::command();
         command.build();
         let row = |argument: &clap::Arg| {
-            let dashes = |name: &str| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
-            let names = argument.get_short().map(String::from).into_iter().chain(argument.get_long().map(String::from));
-            let mut name = names.map(|name| dashes(&name)).collect::<Vec<_>>().join(", ");
+            let short = argument.get_short().map(|name| format!("-{name}"));
+            let names = short.into_iter().chain(argument.get_long().map(|name| format!("--{name}")));
+            let mut name = names.collect::<Vec<_>>().join(", ");
             if argument.get_action().takes_values() {
                 let values = argument.get_value_names().unwrap_or_default();
                 let values = values.iter().map(|value| format!("{value}")).collect::<Vec<_>>().join(" ");
@@ -216,6 +216,13 @@ mod tests {
             page == options(),
             "docs/options.md is out of date: GRISTMILL_WRITE_DOCS=1 cargo test --package gristmill-cli"
         );
+    }
+
+    /// The page showed `--x COLUMN` as `-x COLUMN`, which the command does not know.
+    #[test]
+    fn a_long_option_of_one_letter_has_two_dashes() {
+        let page = options();
+        assert!(page.contains("| `--x COLUMN` |") && page.contains("| `-k, --k K` |"));
     }
 
     #[test]

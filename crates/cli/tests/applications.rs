@@ -104,6 +104,34 @@ fn components_covariances_and_means_are_printed() {
     assert_eq!(rows(&["pca", "--header", "yes", "--print", "means"], &[&data]), ["1\t2", "2\t0"]);
 }
 
+/// Two rows had a component of negative variance, and tiny numbers covariances of 0 without a word.
+#[test]
+fn variances_are_not_negative_and_not_lost_without_a_word() {
+    let dir = files(&[("two.csv", b"0.1,0.7,1.3\n0.2,0.5,0.6\n"), ("tiny.csv", b"1e-200,2e-200\n3e-200,1e-200\n")]);
+    let [two, tiny] = ["two.csv", "tiny.csv"].map(|name| dir.path().join(name));
+    let found = rows(&["pca", "--quiet"], &[&two]);
+    assert_eq!(found.len(), 3);
+    for row in found {
+        let variance = row.split('\t').nth(1).expect("a variance");
+        assert!(!variance.starts_with('-'), "{row}");
+    }
+    for print in ["components", "covariances"] {
+        let why = complaint(gristmill(["pca", "--quiet", "--print", print]).arg(&tiny), 1);
+        assert!(why.contains("the variances of all columns are below the smallest number"), "{why}");
+    }
+    assert_eq!(rows(&["pca", "--quiet", "--print", "means"], &[&tiny]).len(), 2);
+}
+
+/// linear-regression took JSON lines for CSV, and complained of text behind a quote.
+#[test]
+fn json_lines_are_no_table_for_a_line() {
+    let dir = files(&[("points", b"{\"x\": 1, \"y\": 2}\n{\"x\": 2, \"y\": 4}\n")]);
+    for columns in [&["--x", "x", "--y", "y"][..], &[]] {
+        let why = complaint(gristmill(["linear-regression"]).args(columns).arg(dir.path().join("points")), 2);
+        assert!(why.contains("points has JSON lines") && why.contains("@csv"), "{why}");
+    }
+}
+
 #[test]
 fn states_are_counted_at_each_depth() {
     let expected = ["0\t1", "1\t2", "2\t4", "3\t10", "4\t24"];
@@ -470,7 +498,7 @@ fn empty_numbers_are_left_out_of_sums_counted_and_refused_when_strict() {
     let strict = [&by[..], &["--strict"]].concat();
     for (arguments, name, expected) in [
         (&strict[..], "a.csv", "a.csv line 3: column 2: \"\" is not a finite number"),
-        (&strict, "a.jsonl", "a.jsonl line 2: field \"kg\" is null, and should be a text, a number, true or false"),
+        (&strict, "a.jsonl", "a.jsonl line 2: field \"kg\" is null, and should be a number"),
         (
             &["linear-regression", "--x", "x", "--y", "y", "--strict"],
             "xy.csv",
@@ -689,15 +717,16 @@ fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }
 
-/// --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
+/// --header did nothing for .npy files, --chunk-bytes 0 nothing at all, --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
 /// job options nothing with --readers.
 #[test]
 fn an_option_without_meaning_is_refused_or_named() {
     let dir =
         files(&[("points.csv", b"1,2\n3\n"), ("rows.jsonl", b"{\"k\":1}\n"), ("pairs", &[0; 8]), ("text", b"abba\n")]);
     let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
-    let [points, rows, pairs, text] = ["points.csv", "rows.jsonl", "pairs", "text"].map(path);
-    let refused: [(&[&str], &str); 11] = [
+    let [points, rows, pairs, text, npy] = ["points.csv", "rows.jsonl", "pairs", "text", "x.npy"].map(path);
+    fs::write(&npy, gristmill_apps::npy_header(0, 2)).expect("written");
+    let refused: [(&[&str], &str); 18] = [
         (
             &["kmeans", "-k", "1", "--skip-bad-records", "1", &points],
             "--skip-bad-records has no meaning here: a matrix",
@@ -721,6 +750,22 @@ fn an_option_without_meaning_is_refused_or_named() {
         (&["group-by", "--quote", "none", &pairs], "--quote is for CSV, and the input is pairs of numbers"),
         (&["linear-regression", "--header", "no", &pairs], "--header is for CSV, and the input is pairs of bytes"),
         (&["palindromes", "--print", "total", "--top", "3", &text], "--top or --sort has no meaning here"),
+        (&["pca", "--header", "no", &npy], "--header is for CSV, and the input is .npy files"),
+        (&["kmeans", "-k", "1", "--quote", "none", &npy], "--quote is for CSV, and the input is .npy files"),
+        (
+            &["matrix-multiply", "--left", &npy, "--delimiter", ";", &npy],
+            "--delimiter is for CSV, and the input is .npy",
+        ),
+        (&["pca", "--components", "0", &points], "invalid value '0' for '--components <N>': the least is 1"),
+        (
+            &["word-count", "--chunk-bytes", "0", &text],
+            "chunks of 0 bytes were asked for with --chunk-bytes: the least is 1",
+        ),
+        (
+            &["word-count", "--split-bytes", "0", &text],
+            "splits of 0 bytes were asked for with --split-bytes: the least is 1",
+        ),
+        (&["group-by", "--by", "1", "--quote", "", &points], "it is one ASCII character, tab, or none"),
     ];
     for (arguments, expected) in refused {
         let complaint = complaint(gristmill(arguments).arg("-q"), 2);

@@ -693,6 +693,35 @@ fn a_pipe_is_copied_to_the_spill_folder_or_read_directly() {
     }
 }
 
+/// `(sleep 60; echo x) | gristmill word-count --deadline 2s` took a minute and succeeded, and a FIFO without a writer was
+/// waited for without end: the deadline counted from the end of the copy.
+#[test]
+fn a_deadline_counts_while_a_pipe_is_awaited_or_copied() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (fifo, words) = (dir.path().join("fifo"), dir.path().join("words"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there").success());
+    fs::write(&words, "frog\n").expect("written");
+    let late = |command: &mut Command| {
+        let child = command.args(["--deadline", "200ms"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.stdout(Stdio::null()).spawn().expect("started");
+        // It stays open, and says no more than this.
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let _ = stdin.write_all(b"pond\n");
+        let mut told = String::new();
+        std::io::Read::read_to_string(&mut child.stderr.take().expect("piped"), &mut told).expect("text");
+        assert_eq!(child.wait().expect("ended").code(), Some(1), "{told}");
+        assert_eq!(told, "gristmill: the job did not end within its deadline of 200ms (--deadline)\n");
+        drop(stdin);
+    };
+    for no_retry in [&[][..], &["--no-retry"]] {
+        late(gristmill(["word-count", "--quiet"]).args(no_retry));
+        late(gristmill(["word-count", "--quiet"]).args(no_retry).arg(&fifo));
+        late(gristmill(["string-match", "--quiet", "--keys"]).arg(&fifo).args(no_retry).arg(&words));
+    }
+    late(gristmill(["pca", "--quiet", "--skip-bad-files", "all"]).arg(&fifo));
+    late(gristmill(["matrix-multiply", "--quiet", "--left"]).arg(&fifo).arg(&words));
+}
+
 /// A pattern with several stars in a folder with links to itself once searched the same folders practically without
 /// end, and a missing file was called a pattern.
 #[test]

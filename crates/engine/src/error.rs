@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use gristmill_os::file_size::limit_bytes;
 use gristmill_os::room::{TemporaryFolder, named};
 
@@ -451,7 +453,7 @@ pub enum Error {
         limit: Duration,
     },
     /// The operating system refused a request of the engine.
-    #[error("{what}: {}", says(source))]
+    #[error("{what}: {}{}", says(source), advice(source))]
     System {
         /// The request.
         what: &'static str,
@@ -474,6 +476,19 @@ impl Error {
 /// Makes the error of a word that no worker writes like that.
 pub(crate) fn overwritten(worker: Option<usize>, what: &str) -> Error {
     Error::Overwritten { worker, what: what.to_owned() }
+}
+
+/// Returns what to do about a request that the system refused because of a limit, to be added to a message.
+fn advice(source: &io::Error) -> &'static str {
+    match source.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE) => {
+            ": raise the limit of open files of this process (ulimit -n), or take fewer workers (Job::workers)"
+        }
+        Some(Errno::NFILE) => {
+            ": the system has too many open files; end other programs, or take fewer workers (Job::workers)"
+        }
+        _ => "",
+    }
 }
 
 /// Describes the two results of one task.
@@ -558,5 +573,23 @@ pub(crate) trait Asked<T> {
 impl<T, E: Into<io::Error>> Asked<T> for std::result::Result<T, E> {
     fn asked(self, what: &'static str) -> Result<T> {
         self.map_err(|source| Error::System { what, source: source.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ulimit -n 20` ended a job with "starting a worker process: Too many open files", and nothing said what to do.
+    #[test]
+    fn a_lack_of_file_descriptors_is_told_with_advice() {
+        let told =
+            |errno: Errno| Err::<(), _>(errno).asked("starting a worker process").expect_err("refused").to_string();
+        let expected = "starting a worker process: too many open files";
+        assert!(told(Errno::MFILE).to_lowercase().starts_with(expected), "{}", told(Errno::MFILE));
+        assert!(told(Errno::MFILE).ends_with(
+            "raise the limit of open files of this process (ulimit -n), or take fewer workers (Job::workers)"
+        ));
+        assert!(!told(Errno::PERM).contains("fewer workers"));
     }
 }

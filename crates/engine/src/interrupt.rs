@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::wake::{Bell, poll};
@@ -111,8 +111,18 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Starts the clock of a job that has `limit` from now.
     pub fn new(token: Option<CancelToken>, limit: Option<Duration>) -> Interrupt {
-        let end_ns = |limit: Duration| monotonic_ns().saturating_add(limit.as_nanos().try_into().unwrap_or(u64::MAX));
-        Interrupt { token, deadline: limit.map(|limit| (end_ns(limit), limit)) }
+        Interrupt { token, ..Interrupt::default() }.within(limit, Instant::now())
+    }
+
+    /// Returns the same interrupts, with the end of `limit` from `since` on as the deadline.
+    pub fn within(self, limit: Option<Duration>, since: Instant) -> Interrupt {
+        let left = |limit: Duration| limit.saturating_sub(since.elapsed()).as_nanos().try_into().unwrap_or(u64::MAX);
+        Interrupt { deadline: limit.map(|limit| (monotonic_ns().saturating_add(left(limit)), limit)), ..self }
+    }
+
+    /// Returns the same interrupts, with the deadline of `other` if that is earlier.
+    pub fn or_earlier(self, other: &Interrupt) -> Interrupt {
+        Interrupt { deadline: self.deadline.into_iter().chain(other.deadline).min(), ..self }
     }
 
     /// Returns whether the job has a deadline, and must be looked at from time to time.
@@ -138,9 +148,6 @@ impl Interrupt {
         let timeout_ms = self.deadline.map(|_| TICK_MS);
         loop {
             self.check()?;
-            if fds.len() == 1 && timeout_ms.is_none() {
-                return Ok(()); // Nothing can interrupt the read itself either.
-            }
             // A wait that fails is left to the read, which says why.
             if poll(&fds, timeout_ms).map_or(true, |ready| ready.contains(&0)) {
                 return Ok(());

@@ -67,6 +67,7 @@ fn main() {
             ("a_slow_receiver_is_interrupted_between_two_pairs", interrupts::receivers),
             ("a_job_ended_by_its_deadline_continues_from_its_checkpoint", interrupts::checkpoints),
             ("a_job_that_waits_for_a_pipe_ends_at_its_deadline", interrupts::pipes),
+            ("a_job_that_waits_for_the_writer_of_a_fifo_ends_at_its_deadline", interrupts::fifos),
             ("a_stray_pointer_into_foreign_pages_kills_only_its_worker", wild::stays_at_home),
             ("random_keys_lose_and_double_no_record", redo::random_keys),
             ("random_keys_lose_and_double_no_record_in_threads", redo::random_keys_in_threads),

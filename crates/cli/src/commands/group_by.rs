@@ -26,7 +26,8 @@ use crate::terminal::progress::Besides;
 #[command(after_help = EXAMPLES)]
 pub struct GroupBy {
     /// The key: a column of CSV, by its name or its number from 1, or a field of JSON lines. Digits are a name if the first line
-    /// has it, otherwise a number; name:2019 and number:2 say which
+    /// has it, otherwise a number; name:2019 and number:2 say which. A key is its text as written: in JSON lines 1 and "1" are one
+    /// key, and 1.0 is another
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     by: Option<String>,
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
-use gristmill_apps::{Clusters, Matrix};
+use gristmill_apps::Clusters;
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::{Dataset, Size};
@@ -75,11 +75,9 @@ impl Application for KMeans {
     }];
 
     fn run(&self) -> Result<(), Failure> {
-        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         refuse("--seed", self.seed.is_some() && self.start == Start::First, "the first k points are no random choice")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
-        let (points, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
-        tell_notes(&notes, self.common.job.quiet);
+        let [points] = self.tables.matrices([runs.text(&self.tables.text)?], self.common.job.quiet)?;
         let integers = ["centre", "points"].map(|name| ColumnType::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
         let mut output = self.common.destination.open(columns)?;

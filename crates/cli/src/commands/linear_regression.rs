@@ -122,7 +122,14 @@ impl LinearRegression {
             return Ok(pairs);
         }
         let Contents { csv, json, binary } = Contents::of(input)?;
-        match (csv.or(json.map(|(path, _)| path)), binary, &self.x) {
+        if let Some((json, _)) = json {
+            return Err(Failure::Usage(format!(
+                "{} has JSON lines, as it seems, and linear-regression reads CSV: let jq -r '[.x, .y] | @csv' make it of them, or \
+                 say --input-format csv if it is CSV",
+                json.display()
+            )));
+        }
+        match (csv, binary, &self.x) {
             (Some(text), Some(binary), _) => Err(Failure::Usage(format!(
                 "{} is text, and {binary}: say with --input-format what they all are",
                 text.display()

@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gristmill_apps::{Matrix, Overflow, Product};
+use gristmill_apps::{Overflow, Product};
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
-use crate::options::tables::{Tables, tell_notes};
+use crate::options::tables::Tables;
 use crate::output::aside::Aside;
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
@@ -84,16 +84,13 @@ impl Application for MatrixMultiply {
     }];
 
     fn run(&self) -> Result<(), Failure> {
-        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let unit = match self.power.get() {
             1 => Unit::Share,
             times => Unit::Steps(Some(times as usize)),
         };
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(unit);
-        let (a, notes) = Matrix::read(&mut self.tables.text.of(runs.reads("--left", &self.left)?), &dialect)?;
-        tell_notes(&notes, self.common.job.quiet);
-        let (b, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
-        tell_notes(&notes, self.common.job.quiet);
+        let left = self.tables.text.of(runs.reads("--left", &self.left)?);
+        let [a, b] = self.tables.matrices([left, runs.text(&self.tables.text)?], self.common.job.quiet)?;
         let way = match self.way {
             Way::SharedOutput => gristmill_apps::Way::SharedOutput,
             Way::Pairs => gristmill_apps::Way::Pairs,

@@ -1,11 +1,12 @@
 //! `gristmill pca`: computes means, covariances and principal components.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
-use gristmill_apps::Matrix;
 
 use crate::commands::application::{Application, Pairs, Workload};
 use crate::commands::generate::Dataset;
-use crate::options::tables::{Tables, tell_notes};
+use crate::options::tables::Tables;
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, refuse};
@@ -24,7 +25,7 @@ pub struct Pca {
 
     /// Number of components, or all of them if there are fewer [default: 3]
     #[arg(long, short, value_name = "N")]
-    components: Option<usize>,
+    components: Option<NonZeroUsize>,
 
     #[command(flatten)]
     tables: Tables,
@@ -35,12 +36,13 @@ pub struct Pca {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Print {
-    /// A row for each component: its number, the variance along it, its share of the whole variance, its direction
+    /// A row for each component: its number, the variance along it, its share of the whole variance, and its direction, a
+    /// number for each variable
     #[default]
     Components,
-    /// A row for each variable: its number, its mean
+    /// A row for each variable, which is a column of the input: its number, from 1, and its mean
     Means,
-    /// A row for each variable: its covariances with all variables
+    /// A row for each variable, in the order of the input: its covariances with the first, the second, and so on
     Covariances,
 }
 
@@ -61,12 +63,10 @@ impl Application for Pca {
     }];
 
     fn run(&self) -> Result<(), Failure> {
-        let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let is_useless = self.components.is_some() && self.print != Print::Components;
         refuse("--components", is_useless, "components are printed with --print components")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Share);
-        let (data, notes) = Matrix::read(&mut runs.text(&self.tables.text)?, &dialect)?;
-        tell_notes(&notes, self.common.job.quiet);
+        let [data] = self.tables.matrices([runs.text(&self.tables.text)?], self.common.job.quiet)?;
         let mut columns = match self.print {
             Print::Components => {
                 vec![
@@ -82,9 +82,15 @@ impl Application for Pca {
             columns.extend(matrix_columns(data.columns));
         }
         let mut output = self.common.destination.open(columns)?;
-        let components =
-            if self.print == Print::Components { self.components.unwrap_or(3).min(data.columns) } else { 0 };
+        let components = if self.print == Print::Components {
+            self.components.map_or(3, NonZeroUsize::get).min(data.columns)
+        } else {
+            0
+        };
         let (pca, summary) = gristmill_apps::Pca::of(data, components, |job| runs.run(job))?;
+        if self.print == Print::Covariances && pca.is_too_small {
+            return Err(gristmill_apps::Pca::too_small().into());
+        }
         let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
         let written = match self.print {
             Print::Components => (1..).zip(&pca.components).try_for_each(|(number, component)| {

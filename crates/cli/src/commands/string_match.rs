@@ -50,10 +50,10 @@ impl Application for StringMatch {
 
     fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
-        let memory = runs.reads("--keys", &self.keys)?.program_memory();
+        let input = runs.reads("--keys", &self.keys)?;
         let mut output =
             self.common.destination.open([ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")])?;
-        let keys = Keys::read(&self.keys, memory)?;
+        let keys = Keys::read_from(&self.keys, input)?;
         if self.text.is_named() && !keys.are_utf8() {
             let what = "the keys are not UTF-8, and --encoding says how the input is decoded to it: convert them, as iconv does";
             let path = self.keys.clone();

@@ -31,8 +31,8 @@ pub struct Inputs {
     #[arg(long, help_heading = INPUT)]
     follow: bool,
 
-    /// Set aside up to N files (or all) that cannot be read, are damaged, or are not what their names say, and give the
-    /// result of the others. No part of a damaged file is counted: every file is read to its end before the job begins. A file
+    /// Set aside up to N files (or all) that cannot be read, are damaged, or are not what their names say, and CSV
+    /// files with a bad first line or with a quote that nothing closes, and give the result of the others. No part of a damaged file is counted: every file is read to its end before the job begins. A file
     /// that needs more than --memory or --record-bytes-max allows is not set aside but ends the job
     #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
     pub skip_bad_files: u32,

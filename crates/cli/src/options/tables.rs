@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use gristmill::{Encoding, Input};
-use gristmill_apps::{Control, Dialect, FileFormat, FoundFormat};
+use gristmill::{Encoding, Input, Verdict};
+use gristmill_apps::{Control, Dialect, FileFormat, FoundFormat, Matrix};
 
 use crate::options::inputs::INPUT;
 use crate::options::text::Text;
@@ -59,7 +59,8 @@ fn character(text: &str) -> Result<u8, String> {
 }
 
 fn quote(text: &str) -> Result<Quote, String> {
-    if text == "none" { Ok(Quote(None)) } else { character(text).map(|quote| Quote(Some(quote))) }
+    let or_none = |why: String| why.replace(", or tab", ", tab, or none");
+    if text == "none" { Ok(Quote(None)) } else { character(text).map(|quote| Quote(Some(quote))).map_err(or_none) }
 }
 
 impl Tables {
@@ -76,17 +77,40 @@ impl Tables {
         Ok(Dialect { header, delimiter: self.delimiter, quote: self.quote.0 })
     }
 
-    /// Refuses the options for an input that `is` no CSV.
-    pub fn refuse_for(&self, is: &str) -> Result<(), Failure> {
+    /// Returns the first of the options that was given.
+    fn given(&self) -> Option<&'static str> {
         let given = [
             ("--header", !matches!(self.header, Header::Auto)),
             ("--delimiter", self.delimiter.is_some()),
             ("--quote", self.quote.0 != Some(b'"')),
         ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => {
-                Err(Failure::Usage(format!("{option} is for CSV, and the input is {is}: leave it out")))
-            }
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+
+    /// Reads the matrices of a job, and tells what was guessed about their files.
+    pub fn matrices<const N: usize>(&self, mut inputs: [Input; N], quiet: bool) -> Result<[Matrix; N], Failure> {
+        let dialect = self.dialect().map_err(Failure::Usage)?;
+        if self.given().is_some()
+            && inputs.iter_mut().map(Matrix::is_npy).try_fold(true, |all, is| is.map(|is| all && is))?
+        {
+            self.refuse_for(".npy files")?;
+        }
+        let (mut matrices, mut notes) = (std::array::from_fn(|_| Matrix::default()), Vec::new());
+        for (matrix, input) in matrices.iter_mut().zip(&mut inputs) {
+            let (read, guesses) = Matrix::read(input, &dialect)?;
+            *matrix = read;
+            // A file may be in two of them.
+            let new: Vec<String> = guesses.into_iter().filter(|guess| !notes.contains(guess)).collect();
+            notes.extend(new);
+        }
+        tell_notes(&notes, quiet);
+        Ok(matrices)
+    }
+
+    /// Refuses the options for an input that `is` no CSV.
+    pub fn refuse_for(&self, is: &str) -> Result<(), Failure> {
+        match self.given() {
+            Some(option) => Err(Failure::Usage(format!("{option} is for CSV, and the input is {is}: leave it out"))),
             None => Ok(()),
         }
     }
@@ -145,12 +169,18 @@ impl Contents {
     /// Examines all files.
     pub fn of(input: &mut Input) -> Result<Contents, Failure> {
         let mut contents = Contents::default();
-        for source in input.sources()? {
-            let FoundFormat { kind, by_name } = FileFormat::of(source)?;
-            let refused = |what: &str| {
-                let what = what.to_owned();
-                Failure::Application(gristmill_apps::Error::File { path: source.name.clone(), what })
+        // An error that is not the current file's fault.
+        let mut ended = None;
+        input.sift(|source| {
+            let FoundFormat { kind, by_name } = match FileFormat::of(source) {
+                Ok(found) => found,
+                Err(gristmill_apps::Error::File { what, .. }) => return Verdict::Bad(what),
+                Err(error) => {
+                    ended = Some(error);
+                    return Verdict::Fit;
+                }
             };
+            let refused = |what: &str| Verdict::Bad(what.to_owned());
             match kind {
                 FileFormat::Empty => {}
                 FileFormat::Csv => _ = contents.csv.get_or_insert_with(|| source.name.clone()),
@@ -160,15 +190,16 @@ impl Contents {
                     _ = contents.binary.get_or_insert(Binary { path, control });
                 }
                 FileFormat::Utf16 => {
-                    return Err(refused("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does"));
+                    return refused("is text in UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does");
                 }
                 FileFormat::JsonArray => {
-                    return Err(refused(
+                    return refused(
                         "is one array of JSON; an object in each line is wanted, as jq -c '.[]' writes them",
-                    ));
+                    );
                 }
             }
-        }
-        Ok(contents)
+            Verdict::Fit
+        })?;
+        ended.map_or_else(|| Ok(contents), |error| Err(error.into()))
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use gristmill::{
     BadFile, Choice, Datum, Error, Input, InputNews, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target,
@@ -32,6 +33,8 @@ use crate::terminal::progress::{Besides, Terminal, Unit};
 
 /// A runner of one subcommand's jobs, which also reports on the last one.
 pub struct JobRunner<'o> {
+    /// From here on, the deadline counts.
+    began: Instant,
     options: &'o JobOptions,
     /// The input options, if the subcommand reads files.
     inputs: Option<&'o Inputs>,
@@ -133,6 +136,7 @@ impl<'o> JobRunner<'o> {
         let stats = options.stats.as_deref().map(Stats::open).transpose()?;
         let timeline = options.timeline.as_deref().map(Timeline::open).transpose()?;
         Ok(JobRunner {
+            began: Instant::now(),
             options,
             inputs,
             record_bytes_max,
@@ -181,7 +185,7 @@ impl<'o> JobRunner<'o> {
             Some(dir) => input.spool_dir(dir),
             None => input,
         };
-        let input = self.options.engine().keep_free().into_iter().fold(input, Input::keep_free);
+        let input = self.in_time(self.options.engine().keep_free().into_iter().fold(input, Input::keep_free));
         let (found, tell) = (self.bad_files.clone(), self.terminal.of_input());
         let mut input = input.on_news(move |news| match news {
             InputNews::SetAside(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((*file).clone()),
@@ -211,7 +215,12 @@ impl<'o> JobRunner<'o> {
     pub fn reads(&self, option: &'static str, path: &Path) -> Result<Input, Failure> {
         self.outputs.check_named([path].into_iter())?;
         check_once([(option, path)].into_iter().chain(self.inputs.into_iter().flat_map(Inputs::with_options)))?;
-        Ok(self.options.engine().memory().into_iter().fold(Input::paths([path]), Input::memory))
+        Ok(self.in_time(self.options.engine().memory().into_iter().fold(Input::paths([path]), Input::memory)))
+    }
+
+    /// Lets the deadline, if there is one, also end the search for an input.
+    fn in_time(&self, input: Input) -> Input {
+        self.options.engine().deadline().into_iter().fold(input, |input, limit| input.deadline(limit, self.began))
     }
 
     /// Runs one job and returns its whole result, for a subcommand that computes an answer from it.

@@ -193,3 +193,64 @@ fn all_bad_records_are_set_aside_in_a_list_of_their_own() {
     let refused = complaint(gristmill([&count[..], &["some"]].concat()).current_dir(dir.path()), 2);
     assert!(refused.contains("neither a whole number from 0 to 1000000 nor the word all"), "{refused}");
 }
+
+/// A CSV file with a quote that nothing closes, or with a bad first line, ended group-by and linear-regression although
+/// --skip-bad-files was given, which sets it aside in pca.
+#[test]
+fn tables_with_an_open_quote_or_a_bad_first_line_are_set_aside() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("written");
+    write("a.csv", "k,v\n1,2\n3,\"4\n5,6\n");
+    write("b.csv", "k,\"v\"x\n1,2\n");
+    write("c.csv", "k,w\n1,2\n");
+    write("d.json", "[\n{\"k\": 1, \"v\": 2}\n]\n");
+    write("ok.csv", "k,v\n1,2\n2,5\n1,4\n");
+    let files = ["a.csv", "b.csv", "c.csv", "d.json", "ok.csv"];
+    for arguments in [&SUM[..], &LINE] {
+        let expected = answer(gristmill([arguments, &["ok.csv", "--quiet"]].concat()).current_dir(dir.path()));
+        let skip = ["--quiet", "--skip-bad-files", "all", "--bad-records", "list"];
+        let (status, found, complaint) = run(&[arguments, &skip, &files].concat(), dir.path());
+        assert_eq!((status, found.as_bytes()), (Some(0), &expected[..]), "{arguments:?}: {complaint}");
+        let list = fs::read_to_string(dir.path().join("list")).expect("the list");
+        let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("JSON");
+        let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+        let mut aside: Vec<_> =
+            { list.lines() }.map(line).map(|line| ["file", "cause"].map(|what| text(&line[what]))).collect();
+        aside.sort();
+        let reasons = [
+            ("a.csv", "a.csv: line 3: a quote opens a field here and is not closed"),
+            ("b.csv", "b.csv: line 1: text follows the closing quote"),
+            ("c.csv", "c.csv: there is no column \"v\""),
+            ("d.json", "d.json: is one array of JSON"),
+        ];
+        assert_eq!(aside.len(), reasons.len(), "{list}");
+        for ([file, cause], (expected, why)) in aside.iter().zip(reasons) {
+            assert!(file == expected && cause.starts_with(why), "{file}: {cause}");
+        }
+        // With one file fewer, the error says so.
+        let fewer = [arguments, &["--skip-bad-files", "3"], &files].concat();
+        let (status, _, complaint) = run(&fewer, dir.path());
+        assert!(status == Some(1) && complaint.contains("one file more than the 3"), "{complaint}");
+    }
+}
+
+/// In a file whose lines end with CR alone, every error was in line 1.
+#[test]
+fn lines_that_end_with_a_return_are_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let faults =
+        [("7,\"8\"y", "text follows the closing quote"), ("7,x", "is not a finite number"), ("7,\"8", "a quote opens")];
+    for (end, number) in [("\r", 3000), ("\r\n", 30_000), ("\n", 30_000)] {
+        let rows = "7,8\n".repeat(number);
+        for (bad, why) in faults {
+            let text = format!("k,v\n{rows}{bad}\n").replace('\n', end);
+            fs::write(dir.path().join("a.csv"), text).expect("written");
+            for arguments in [&SUM[..], &LINE, &CENTRES, &MEANS] {
+                let (status, _, complaint) = run(&[arguments, &["--quiet", "a.csv"]].concat(), dir.path());
+                let line = format!("line {}", number + 2);
+                assert!(complaint.contains(why) && complaint.contains(&line), "{end:?} {arguments:?}: {complaint}");
+                assert_eq!(status, Some(1));
+            }
+        }
+    }
+}

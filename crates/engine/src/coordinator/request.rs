@@ -1,7 +1,7 @@
 //! A job as its caller has described it.
 
 use crate::control::progress::Progress;
-use crate::interrupt::CancelToken;
+use crate::interrupt::{CancelToken, Interrupt};
 use crate::plan::explain::Choice;
 use crate::plan::settings::Settings;
 use crate::program::accumulator::Kind;
@@ -25,6 +25,8 @@ pub(crate) struct Terms<'j> {
     pub on_news: Option<Box<dyn FnMut(&str) + Send + 'j>>,
     pub on_plan: Option<Box<dyn FnMut(&[Choice]) + Send + 'j>>,
     pub cancel: Option<CancelToken>,
+    /// What interrupts the search for the input, whose deadline binds the job too.
+    pub search: Interrupt,
     /// Shared outputs that map functions write.
     pub outputs: Vec<&'j Scope>,
     /// Accumulators that map functions add to.

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read, Write};
 use crate::control::place::Place;
 use crate::coordinator::state::Coordinator;
 use crate::error::{Error, Result};
+use crate::input::records::{LineCount, Records};
 use crate::input::source::Source;
 use crate::memory::Memory;
 use crate::output::outcome::BadRecord;
@@ -66,7 +67,11 @@ impl Coordinator<'_, '_, '_, '_> {
             let failed = |error| Error::Input { path: source.name.clone(), source: error };
             let pass = match &mut open {
                 Some((number, pass)) if *number == place.source => pass,
-                _ => &mut open.insert((place.source, Pass::through(source).map_err(failed)?)).1,
+                _ => {
+                    &mut open
+                        .insert((place.source, Pass::through(source, tasks.records_of(place.source)).map_err(failed)?))
+                        .1
+                }
             };
             let (line, mut record) = pass.record(place).map_err(failed)?;
             let records = tasks.records_of(place.source);
@@ -109,11 +114,11 @@ struct Pass {
 }
 
 /// Counts lines and keeps nothing.
-struct Lines(u64);
+struct Lines(LineCount);
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.0.add(bytes);
         Ok(bytes.len())
     }
 
@@ -123,8 +128,9 @@ impl Write for Lines {
 }
 
 impl Pass {
-    fn through(source: &Source) -> io::Result<Pass> {
-        Ok(Pass { content: BufReader::with_capacity(1 << 16, source.open()?), at: 0, lines: Lines(1) })
+    fn through(source: &Source, records: Records) -> io::Result<Pass> {
+        let lines = Lines(LineCount::new(records));
+        Ok(Pass { content: BufReader::with_capacity(1 << 16, source.open()?), at: 0, lines })
     }
 
     /// Returns the line number of a record, from 1, and its bytes.
@@ -137,7 +143,7 @@ impl Pass {
         if skipped != before || record.len() as u64 != bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let line = self.lines.0;
+        let line = self.lines.0.line;
         self.lines.write_all(&record)?;
         self.at = offset + bytes;
         Ok((line, record))

@@ -138,7 +138,7 @@ fn supervise<J: Program>(
     let start_ns = monotonic_ns();
     let _guard = LimitIsAnError::new();
     let Request { program, reduce, terms } = job;
-    let Terms { mut settings, progress, on_news, outputs, accumulators, on_plan, cancel } = terms;
+    let Terms { mut settings, progress, on_news, outputs, accumulators, on_plan, cancel, search } = terms;
     settings.check()?;
     let visits = matches!(way, Way::Visited);
     let (state, writing, sink) = match way {
@@ -147,7 +147,7 @@ fn supervise<J: Program>(
         Way::Sink(sink) => (None, None, Some(sink)),
         Way::Steps(state) => (Some(state), None, None),
     };
-    let interrupt = Interrupt::new(cancel, settings.deadline);
+    let interrupt = Interrupt::new(cancel, settings.deadline).or_earlier(&search);
     let described = settings.clone();
     let mode = Mode::new(&described, state, !outputs.is_empty(), writing.is_some())?;
     if !accumulators.is_empty() && matches!(mode, Mode::Stages(_)) {

@@ -146,8 +146,8 @@ impl Chunk<'_> {
         if !self.records.are_lines() || at > self.bytes.len() {
             return None;
         }
-        let before = self.source.line(self.offset)?;
-        Some(before + memchr::memchr_iter(b'\n', &self.bytes[..at]).count() as u64)
+        let before = self.source.line(self.offset, self.records)?;
+        Some(before + self.records.line_ends(&self.bytes[..at]) as u64)
     }
 
     /// Returns the offset in bytes of the chunk in the content of its file, after decompression if the file is

@@ -109,6 +109,8 @@ impl Look {
     pub fn set_aside(&self, path: &Path, error: Error, bad: &mut Vec<BadFile>) -> Result<()> {
         let limit = self.skip_bad_files;
         match error {
+            // No fault of the file.
+            error @ (Error::Cancelled | Error::Deadline { .. }) => return Err(error),
             error if error.is_limit() => return Err(error),
             error if limit == 0 => return Err(error),
             error if bad.len() >= limit as usize => {

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gristmill_os::file_size::LimitIsAnError;
 
@@ -218,6 +219,26 @@ impl Input {
     /// runs ([`Job::holds`](crate::Job::holds)).
     pub fn program_memory(&self) -> Memory {
         self.look.memory()
+    }
+
+    /// Ends the search for the files, and a wait for a pipe, with [`Error::Deadline`] once `limit` has passed since
+    /// `since`. A job that reads this input ends then too, so that one deadline covers the search, the copying of pipes, and
+    /// the job.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use gristmill::{Error, Input};
+    ///
+    /// let (reader, _writer) = std::io::pipe()?; // Nobody writes to it.
+    /// let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+    /// let mut input = Input::paths([path]).deadline(Duration::from_millis(50), Instant::now());
+    /// assert!(matches!(input.sources(), Err(Error::Deadline { .. })));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn deadline(mut self, limit: Duration, since: Instant) -> Input {
+        self.look.interrupt = self.look.interrupt.within(Some(limit), since);
+        self
     }
 
     /// Sets the folder for copies of streams, which can be read only once. By default the folder for temporary files.

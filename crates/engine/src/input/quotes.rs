@@ -57,7 +57,13 @@ impl State {
 
     /// Returns the offset of the quote that opened the field that is still quoted at the end of `bytes`, if one is and
     /// its quote is there. `self` is the state before them.
-    pub fn open_quote(mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
+    pub fn open_quote(self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
+        let (opened, state) = self.last_quote(bytes, syntax);
+        opened.filter(|_| state == State::Quoted)
+    }
+
+    /// Returns the offset of the last quote in `bytes` that opens a field, and the state after them.
+    pub fn last_quote(mut self, bytes: &[u8], syntax: Syntax) -> (Option<usize>, State) {
         let mut opened = None;
         for (at, byte) in bytes.iter().enumerate() {
             let next = self.next(*byte, syntax);
@@ -66,7 +72,7 @@ impl State {
             }
             self = next;
         }
-        opened.filter(|_| self == State::Quoted)
+        (opened, self)
     }
 
     /// Advances over `bytes`, and calls `visit` with the offset of each stretch outside quotes, in which every line end
@@ -168,6 +174,10 @@ mod tests {
             state.run(&content, Syntax::default(), |_, _| ControlFlow::Continue(()));
             let opened = State::default().open_quote(&content, Syntax::default());
             prop_assert_eq!(opened.is_some(), state == State::Quoted);
+            let line = opened.map(|at| 1 + content[..at].iter().filter(|byte| **byte == b'\n').count() as u64);
+            let [plain, marked] = [&b""[..], MARK].map(|mark| [mark, &content].concat());
+            prop_assert_eq!(Syntax::default().open_quote_line(&plain[..]).expect("in memory"), line);
+            prop_assert_eq!(Syntax::default().open_quote_line(&marked[..]).expect("in memory"), line);
             if let Some(at) = opened {
                 let rows = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&content[..]);
                 let last = rows.into_byte_records().last().expect("a row").expect("bytes");

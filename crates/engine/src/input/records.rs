@@ -1,5 +1,6 @@
 //! Boundaries between records.
 
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
@@ -84,6 +85,25 @@ impl Records {
         matches!(self, Records::Lines | Records::Csv(_))
     }
 
+    /// Returns the number of line ends in `text`, for messages that name a line: LF, also behind CR. In CSV a CR alone ends a
+    /// line, too.
+    ///
+    /// ```
+    /// use gristmill::{Records, Syntax};
+    ///
+    /// assert_eq!(Records::Lines.line_ends(b"a\rb\r\nc\n"), 2);
+    /// assert_eq!(Records::Csv(Syntax::default()).line_ends(b"a\rb\r\nc\n"), 3);
+    /// ```
+    pub fn line_ends(self, text: &[u8]) -> usize {
+        match self {
+            Records::Csv(_) => {
+                let ends = memchr::memchr2_iter(b'\r', b'\n', text);
+                ends.filter(|at| text[*at] == b'\r' || *at == 0 || text[*at - 1] != b'\r').count()
+            }
+            _ => memchr::memchr_iter(b'\n', text).count(),
+        }
+    }
+
     /// Returns a record without its end mark, or without its length in front.
     pub(crate) fn without_end(self, record: &[u8]) -> &[u8] {
         match (self, record) {
@@ -95,6 +115,73 @@ impl Records {
         }
     }
 }
+
+/// The number of lines in content that is given piece by piece.
+#[derive(Clone, Copy)]
+pub(crate) struct LineCount {
+    records: Records,
+    is_behind_return: bool,
+    /// The line of the next byte, from 1.
+    pub line: u64,
+}
+
+impl LineCount {
+    /// Begins with the first line.
+    pub fn new(records: Records) -> LineCount {
+        LineCount { records, is_behind_return: false, line: 1 }
+    }
+
+    /// Counts the lines that end in `piece`.
+    pub fn add(&mut self, piece: &[u8]) {
+        let Some(last) = piece.last() else { return };
+        // The line end was counted at its first byte.
+        let is_counted = self.is_behind_return && piece[0] == b'\n' && matches!(self.records, Records::Csv(_));
+        self.line += (self.records.line_ends(piece) - usize::from(is_counted)) as u64;
+        self.is_behind_return = *last == b'\r';
+    }
+}
+
+impl Syntax {
+    /// Returns the line, from 1, of the quote that opens a field of `content` and that nothing closes before its end. A byte
+    /// order mark at the start belongs to no field.
+    ///
+    /// ```
+    /// use gristmill::Syntax;
+    ///
+    /// assert_eq!(Syntax::default().open_quote_line(&b"a,b\n1,\"2\n3,4\n"[..])?, Some(2));
+    /// assert_eq!(Syntax::default().open_quote_line(&b"a,b\n1,\"2\"\n3,4\n"[..])?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `content` cannot be read.
+    pub fn open_quote_line(self, mut content: impl Read) -> io::Result<Option<u64>> {
+        let (mut state, mut lines, mut opened) = (State::default(), LineCount::new(Records::Csv(self)), None);
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let mut is_first = true;
+        loop {
+            piece.clear();
+            content.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
+            if piece.is_empty() {
+                return Ok(opened.filter(|_| state == State::Quoted));
+            }
+            let mark = if std::mem::take(&mut is_first) && piece.starts_with(MARK) { MARK.len() } else { 0 };
+            let (text, before) = (&piece[mark..], state);
+            state.run(text, self, |_, _| ControlFlow::Continue(()));
+            if matches!(state, State::Quoted | State::Quote)
+                && let (Some(at), _) = before.last_quote(text, self)
+            {
+                let mut above = lines;
+                above.add(&text[..at]);
+                opened = Some(above.line);
+            }
+            lines.add(text);
+        }
+    }
+}
+
+/// The number of bytes that are read at a time.
+const PIECE_BYTES: usize = if cfg!(test) { 7 } else { 256 << 10 };
 
 /// Finds the ends of records in content that it is given piece by piece.
 #[derive(Clone, Copy)]

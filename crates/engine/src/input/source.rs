@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use crate::input::decoder::decoder_bytes_max;
 use crate::input::encoding::Encoding;
 use crate::input::packing::{Content, OnePassStream, Packing, uncut};
 use crate::input::quotes::MARK;
-use crate::input::records::Records;
+use crate::input::records::{LineCount, Records};
 use crate::input::seek_points::{self, Cut, UNKNOWN_BYTES};
 use crate::input::unread::{self, START_BYTES};
 use crate::input::zip;
+use crate::interrupt::Interrupt;
 use crate::memory::Memory;
 
 /// A file of the input.
@@ -139,11 +141,20 @@ impl Source {
     /// Makes the source of a stream that a single task reads directly.
     ///
     /// # Errors
-    /// As for a file.
-    pub(crate) fn stream(name: PathBuf, file: File, text: Option<Encoding>) -> Result<Source> {
-        let failed = |source| Error::Input { path: name.clone(), source };
+    /// As for a file, and an interrupt that comes before its first bytes.
+    pub(crate) fn stream(name: PathBuf, file: File, text: Option<Encoding>, interrupt: &Interrupt) -> Result<Source> {
         let mut head = Vec::new();
-        (&file).take(MAGIC_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+        while head.len() < MAGIC_BYTES {
+            interrupt.wait_for(file.as_fd())?;
+            let mut piece = [0; MAGIC_BYTES];
+            let left = MAGIC_BYTES - head.len();
+            match (&file).read(&mut piece[..left]) {
+                Ok(0) => break,
+                Ok(read) => head.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Input { path: name, source }),
+            }
+        }
         let compression = Compression::recognise(&name, &head).map_err(|why| Error::Compressed {
             path: name.clone(),
             offset: 0,
@@ -337,14 +348,15 @@ impl Source {
         }
     }
 
-    /// Returns the line, from 1, of this byte of the content; `None` if the source cannot be read again.
-    pub(crate) fn line(&self, offset: u64) -> Option<u64> {
+    /// Returns the line, from 1, of this byte of the content, where lines end as in `records`; `None` if the source cannot be
+    /// read again.
+    pub(crate) fn line(&self, offset: u64, records: Records) -> Option<u64> {
         let mut before = self.open().ok()?.take(offset);
-        let (mut buffer, mut line) = (vec![0; 64 << 10], 1);
+        let (mut buffer, mut lines) = (vec![0; 64 << 10], LineCount::new(records));
         loop {
             match before.read(&mut buffer).ok()? {
-                0 => return Some(line),
-                read => line += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
+                0 => return Some(lines.line),
+                read => lines.add(&buffer[..read]),
             }
         }
     }

@@ -93,7 +93,7 @@ impl Tasks {
         if !self.records_of(source).are_lines() {
             return None;
         }
-        self.sources[source].line(offset)
+        self.sources[source].line(offset, self.records_of(source))
     }
 
     /// Returns the place of this task's input, for a message.

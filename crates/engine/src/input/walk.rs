@@ -138,14 +138,13 @@ impl<'l> Walk<'l> {
         let failed = |source| Error::Input { path: path.to_owned(), source };
         let facts = fs::metadata(path).map_err(|error| failed(explained(path, error, way)))?;
         let is_special = !facts.is_file() && !facts.is_dir();
-        // Opening a FIFO blocks until it has a writer.
+        // A FIFO may wait for its writer without end.
         if is_special && way != Way::Named {
             self.left_out.add(LeftOut::Special, path);
             return Ok(());
         }
         refuse_device(&facts).map_err(failed)?;
         let identity = identity(&facts);
-        // Before it is opened: that would block.
         if is_special {
             self.refuse_again(&facts).map_err(failed)?;
         }
@@ -162,9 +161,14 @@ impl<'l> Walk<'l> {
             return self.add_directory(path, identity, way);
         }
         // A file of /proc may block its readers as a FIFO does.
-        let flags = if way == Way::Named { OFlags::empty() } else { OFlags::NONBLOCK };
+        let is_fifo = facts.file_type().is_fifo();
+        let flags = if way == Way::Named && !is_fifo { OFlags::empty() } else { OFlags::NONBLOCK };
         let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
+        if is_fifo {
+            // Opened at once; the first read waits for its writer, as long as the job may wait.
+            rustix::fs::fcntl_setfl(&file, OFlags::empty()).map_err(|error| failed(error.into()))?;
+        }
         refuse_device(&facts).map_err(failed)?;
         // A file of size 0 may still have content, as those of /proc do.
         let invents = facts.is_file() && facts.len() > 0 && self.invents_sizes(&file, &facts);
@@ -279,7 +283,7 @@ impl<'l> Walk<'l> {
     fn add_stream(&mut self, name: PathBuf, mut stream: File) -> Result<()> {
         // Setting bad files aside requires reading everything twice.
         if self.look.read_once && self.look.skip_bad_files == 0 {
-            return self.add_source(Source::stream(name, stream, self.text)?);
+            return self.add_source(Source::stream(name, stream, self.text, &self.look.interrupt)?);
         }
         let (file, bytes) = spool::copy(&mut stream, &name, self.look)?;
         self.add_source(Source::recognised(name, in_proc(&file), bytes, &file, self.text)?)?;

@@ -13,6 +13,7 @@ use crate::coordinator::{self, Request, Terms};
 use crate::data::datum::Bytes;
 use crate::error::{Asked, Error, Result};
 use crate::input::chunk::Chunk;
+use crate::input::look::Look;
 use crate::input::paths::Input;
 use crate::input::records::Records;
 use crate::input::source::{Source, TaskMemory};
@@ -59,24 +60,24 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
 const WORKER_BYTES: usize = 16 << 20;
 
 /// Calls `check` for all files, in separate processes if this process can be forked. Returns the numbers of the bad
-/// files with the reasons; a file that crashes the check is one of them. The check stays within `memory_bytes`, if
-/// given; if it `unpacks`, a part of that is reserved for what `check` makes of a file.
+/// files with the reasons; a file that crashes the check is one of them. The check stays within the memory and the deadline of
+/// `look`, if they are given; if it `unpacks`, a part of the memory is reserved for what `check` makes of a file.
 ///
 /// # Errors
 /// A file needs more memory than there is for it, even when it is checked alone.
 pub(crate) fn all(
     sources: &[Source],
-    memory_bytes: Option<usize>,
+    look: &Look,
     unpacks: bool,
     check: impl Fn(&Source) -> Result<()> + Sync,
 ) -> Result<HashMap<usize, String>> {
     let program = Check { sources, unpacks, check };
     // The job itself may be planned with fewer workers than there are processors.
     let processors = gristmill_os::machine::processors().usable.min(sources.len());
-    let workers = memory_bytes.map_or(processors, |bytes| (bytes / WORKER_BYTES).clamp(1, processors));
-    let mut found = program.run((0..sources.len() as u32).collect(), memory_bytes, workers)?;
+    let workers = look.memory_bytes.map_or(processors, |bytes| (bytes / WORKER_BYTES).clamp(1, processors));
+    let mut found = program.run((0..sources.len() as u32).collect(), look, workers)?;
     if workers > 1 && !found.too_large.is_empty() {
-        let alone = program.run(found.too_large.into_keys().collect(), memory_bytes, 1)?;
+        let alone = program.run(found.too_large.into_keys().collect(), look, 1)?;
         found.bad.extend(alone.bad);
         found.too_large = alone.too_large;
     }
@@ -95,7 +96,7 @@ struct Found {
 
 impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
     /// Checks the files with these numbers.
-    fn run(&self, numbers: Vec<u32>, memory_bytes: Option<usize>, workers: usize) -> Result<Found> {
+    fn run(&self, numbers: Vec<u32>, look: &Look, workers: usize) -> Result<Found> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let input = Input::bytes("the numbers of the files", &bytes)?;
         let threads = threads_in_this_process().asked("counting the threads of this process")?;
@@ -107,7 +108,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             records: Records::Fixed(4),
             split_bytes: Some(split_bytes),
             sample: false,
-            memory_bytes,
+            memory_bytes: look.memory_bytes,
             workers: Some(workers),
             // A file that crashes the check is a record that is set aside.
             skip_bad_records: numbers.len().min(1_000_000) as u32,
@@ -115,7 +116,8 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
         };
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
         let program = Whole::<_, AsMapped>::new(self);
-        let request = Request { program, reduce: None, terms: Terms { settings, ..Terms::default() } };
+        let (cancel, search) = (look.interrupt.token.clone(), look.interrupt.clone());
+        let request = Request { program, reduce: None, terms: Terms { settings, cancel, search, ..Terms::default() } };
         let summary = coordinator::run(
             request,
             |_| input.find(),

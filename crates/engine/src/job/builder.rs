@@ -634,7 +634,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Sets the folders to spill to, used in turn; best on different disks. By default the folder for temporary files
+    /// Sets the folders to spill to, used in turn; best on different disks. One without room is passed over. By default the folder for temporary files
     /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
     ///
     /// ```
@@ -730,8 +730,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     }
 
     /// Ends the job with [`Error::Deadline`] if it takes longer than `limit`, from the call that
-    /// runs it to its last pair. The copying of pipes counts, unless
-    /// [`Input::sources`] or [`Input::sift`] did that before, and so does the time that the receiver of the result takes.
+    /// runs it to its last pair. The copying of pipes counts, and so does the time that the receiver of the result takes. For
+    /// an input that is looked at before ([`Input::sources`], [`Input::sift`]), see [`Input::deadline`].
     pub fn deadline(mut self, limit: Duration) -> Self {
         self.terms.settings.deadline = Some(limit);
         self
@@ -984,7 +984,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
     /// Returns the request for the coordinator, and what opens the input, given what may interrupt the job.
     fn described(self) -> (Request<'j, Whole<'j, J, E>>, impl FnOnce(&Interrupt) -> Result<Arc<Opened>>) {
-        let Job { mut input, program, reduce, terms } = self;
+        let Job { mut input, program, reduce, mut terms } = self;
+        terms.search = input.look.interrupt.clone();
         let open = move |interrupt: &Interrupt| {
             input.look.interrupt = interrupt.clone();
             input.open()

@@ -129,7 +129,7 @@ impl Input {
         if self.look.skip_bad_files == 0 {
             return Ok(());
         }
-        let found = bad_files::all(&self.open()?.sources, self.look.memory_bytes, true, |source| {
+        let found = bad_files::all(&self.open()?.sources, &self.look, true, |source| {
             check(source).error(&source.name).map_or(Ok(()), Err)
         })?;
         self.set_aside_those(&found)
@@ -163,7 +163,7 @@ impl Input {
         }
         let bytes = opened.sources.iter().map(|source| source.bytes).sum();
         self.look.news.tell(&InputNews::Checking { files: opened.sources.len(), bytes });
-        let found = bad_files::all(&opened.sources, self.look.memory_bytes, false, bad_files::read_to_the_end)?;
+        let found = bad_files::all(&opened.sources, &self.look, false, bad_files::read_to_the_end)?;
         let mut input = self.clone();
         input.set_opened(opened);
         input.set_aside_those(&found)?;

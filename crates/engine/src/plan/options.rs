@@ -214,6 +214,11 @@ impl Options {
         self.settings.memory_bytes
     }
 
+    /// Returns the time after which the job ends, if an option sets it.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.settings.deadline
+    }
+
     /// Returns the folders to spill to that options name.
     pub fn spill_dirs(&self) -> impl Iterator<Item = &Path> {
         self.settings.spill_dirs.iter().map(PathBuf::as_path)
@@ -351,7 +356,7 @@ pub static OPTIONS: [JobOption; 25] = [
         name: "deadline",
         method: "deadline",
         group: WORKERS,
-        help: "End the job with an error if it takes longer than this in all, e.g. 10m",
+        help: "End the job with an error if it takes longer than this in all, e.g. 10m; waiting for pipes and copying them count, too",
         default: "no limit",
         excluded_by: None,
         set: Set::Duration(|settings, limit| settings.deadline = Some(limit)),
@@ -543,7 +548,7 @@ pub static OPTIONS: [JobOption; 25] = [
         name: "spill-dir",
         method: "spill_dirs",
         group: MEMORY,
-        help: "A folder to spill to. If several are given, best on different disks, they are used in turn. The first also takes copies of \
+        help: "A folder to spill to. If several are given, best on different disks, they are used in turn, and one without room is passed over. The first also takes copies of \
                pipes, in full",
         default: "the folder for temporary files",
         excluded_by: None,

@@ -373,6 +373,16 @@ impl Settings {
                 self.skip_bad_records
             )));
         }
+        for (what, bytes, method) in [
+            ("chunks", self.chunk_bytes.map(|bytes| bytes as u64), "Job::chunk_bytes"),
+            ("splits", self.split_bytes, "Job::split_bytes"),
+        ] {
+            if bytes == Some(0) {
+                return Err(Error::Setting(format!(
+                    "{what} of 0 bytes were asked for with {method}: the least is 1 byte"
+                )));
+            }
+        }
         if self.isolation == Isolation::Thread && self.task_timeout.is_some() {
             return Err(Error::Setting(
                 "a task timeout needs process isolation: a thread cannot be ended from outside".into(),

@@ -137,10 +137,17 @@ impl Spill {
         self.tally.update(|tally| Tally { runs_merged: tally.runs_merged + runs as u64, ..tally });
     }
 
-    /// Returns the folder whose turn it is.
+    /// Returns the folder whose turn it is, or the next one that has room, if there are several.
     pub fn next_folder(&self) -> usize {
-        let folder = self.turn.get();
+        let turn = self.turn.get();
         let turns = self.folders.iter().filter(|folder| !folder.lasts).count();
+        // A file that cannot be made is an error when it is written.
+        let has_room =
+            |folder: &usize| self.file(*folder).map_or(true, |file| self.folders[*folder].place.has_room(file));
+        let folder = match turns {
+            1 => turn,
+            _ => (0..turns).map(|next| (turn + next) % turns).find(has_room).unwrap_or(turn),
+        };
         self.turn.set((folder + 1) % turns);
         folder
     }
@@ -252,6 +259,18 @@ fn give_back(file: &File, dead: &mut BTreeMap<u64, u64>) {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
+
+    /// Of two spill folders one was full, and the job failed although the other had room.
+    #[test]
+    fn a_full_folder_is_passed_over() {
+        let dirs = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
+        let folders: Vec<_> = { dirs.iter().zip([0, u64::MAX, 0]) }
+            .map(|(dir, kept_free_bytes)| TemporaryFolder { path: dir.path().to_owned(), kept_free_bytes })
+            .collect();
+        let spill = Spill::new(&folders);
+        assert_eq!([(); 5].map(|()| spill.next_folder()), [0, 2, 0, 2, 0]);
+        assert_eq!(Spill::new(&folders[1..2]).next_folder(), 0);
+    }
 
     #[test]
     fn appended_bytes_are_read_back_and_freed_room_is_reused() {

@@ -141,3 +141,44 @@ pub fn pipes() {
     assert_eq!(summary.input_bytes, 8);
     talks.wait().expect("ended");
 }
+
+/// A job that opened a FIFO without a writer waited for one for ever, whatever its deadline said.
+pub fn fifos() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo is there").success());
+    let limit = Duration::from_millis(100);
+    for skip in [0, 9] {
+        for read_once in [false, true] {
+            let input = || Input::paths([&path]).read_once(read_once).skip_bad_files(skip);
+            let outcome = ends_soon("a job without a writer", || Job::new(&Slow, input()).deadline(limit).run());
+            assert!(matches!(outcome, Err(Error::Deadline { .. })), "{skip} {read_once}");
+            let looked = ends_soon("a look", || input().deadline(limit, Instant::now()).look().map(drop));
+            assert!(matches!(looked, Err(Error::Deadline { .. })), "{skip} {read_once}");
+        }
+    }
+    // A token ends the wait, too.
+    let token = CancelToken::new().expect("made");
+    let canceller = token.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+    });
+    let job = Job::new(&Slow, Input::paths([&path])).isolation(Isolation::Thread).cancel_by(&token);
+    assert!(matches!(ends_soon("a cancelled job", || job.run()), Err(Error::Cancelled)));
+    thread.join().expect("no panic");
+    // A writer that comes late is read to its end, with a deadline and without.
+    for limit in [None, Some(Duration::from_secs(60))] {
+        let write = "sleep 0.1; (echo one; sleep 0.1; echo two) > \"$0\"";
+        let mut writer = Command::new("sh").args(["-c", write]).arg(&path).spawn().expect("started");
+        let job = Job::new(&Slow, Input::paths([&path]));
+        let (_, summary) = limit.into_iter().fold(job, Job::deadline).run().expect("it ends");
+        assert_eq!(summary.input_bytes, 8, "{limit:?}");
+        writer.wait().expect("ended");
+    }
+    // What the search took is taken from the job.
+    let input = Input::bytes("numbers", &[0; 8 * 60_000]).expect("in memory").deadline(limit, Instant::now());
+    let job = Job::new(&Slow, input).records(Records::Fixed(8)).chunk_bytes(8).sample(false).deadline(limit * 600);
+    let outcome = ends_soon("a job over an input with a deadline", || job.run());
+    assert!(matches!(outcome, Err(Error::Deadline { limit: told }) if told == limit));
+}
