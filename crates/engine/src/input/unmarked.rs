@@ -64,11 +64,16 @@ fn is_utf_16(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
             character if is_space(character) => spaces += 1,
             // Dashes, quotation marks and an ellipsis.
             0x2010..0x2020 | 0x2026 => {}
-            character if character.to_le_bytes()[..2].iter().any(|byte| is_space(u32::from(*byte))) => strays += 1,
-            _ => {}
+            _ => strays += usize::from(is_space_beside_a_letter(character)),
         }
     }
     spaces > 0 && 2 * strays <= spaces
+}
+
+/// Returns whether the bytes of a character are a space or line end of ASCII and a character that is no control character.
+fn is_space_beside_a_letter(character: u32) -> bool {
+    let [high, low] = [character >> 8 & 0xff, character & 0xff];
+    [(high, low), (low, high)].iter().any(|(one, other)| matches!(one, 0x20 | 0x0a) && *other >= 0x20)
 }
 
 /// Returns whether units are text in UTF-32 with white space.
@@ -81,7 +86,9 @@ fn is_utf_32(units: &[[u8; 4]], unit: fn([u8; 4]) -> u32) -> bool {
 fn is_strings(bytes: &[u8]) -> bool {
     let has_control = bytes.iter().any(|byte| *byte != 0 && !is_of_text(u32::from(*byte).min(0x7e)));
     let is_utf_8 = str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true);
-    !has_control && is_utf_8
+    // The first bytes of the scripts of India are tabs and line ends.
+    let white = bytes.iter().filter(|byte| (0x09..=0x0d).contains(*byte)).count();
+    !has_control && is_utf_8 && 3 * white < bytes.len()
 }
 
 /// Returns whether text may contain a character: it has no control characters but white space and escape, and none without a
@@ -118,6 +125,9 @@ mod tests {
             "old pond\n\u{53e4}\u{6c60}\u{3084}\u{86d9}\u{98db}\u{3073}\u{8fbc}\u{3080}\u{6c34}\u{306e}\u{97f3}\n",
             "\u{3b1}\u{3b2}\t1\n",
             "\u{1f438} frog\n",
+            "\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940} \u{920}\n",
+            "\u{e20}\u{e0a}\n",
+            "\u{6709}\u{201c}\u{540d}\u{201d}\n",
             "\u{ac1c}\u{ad6c}\u{b9ac}\n",
             "old pond\n",
         ] {
