@@ -28,7 +28,12 @@ pub fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         workers: if random.below(12) == 0 { 40 } else { 1 + random.below(7) as usize },
         split,
         exchange: random.pick(&[Exchange::Pipelined, Exchange::Pipelined, Exchange::Barrier]),
-        buffer: if buffer == Buffer::Hash && !combines_in_map { Buffer::Array } else { buffer },
+        // The hash buffer is for values that combine in map; the array buffer combines none there, so it is refused for such alone.
+        buffer: match buffer {
+            Buffer::Hash if !combines_in_map => Buffer::Array,
+            Buffer::Array if count && combine == Combining::Map => Buffer::Hash,
+            buffer => buffer,
+        },
         combine,
         pages: random.pick(&[PagePolicy::Reuse, PagePolicy::Reuse, PagePolicy::Fresh, PagePolicy::Prealloc]),
         page_bytes: 4096 * random.pick(&[1, 1, 2, 8]),
