@@ -87,12 +87,13 @@ def recognised(path: str, start: bytes) -> str | None:
     found, claimed = of_bytes(start), of_name(path)
     if found is not None or claimed is None:
         return found
+    kind = f"an {claimed} file" if claimed in ("lz4", "xz") else f"a {claimed} file"
     if not start:
-        raise Damaged(f"it is empty, and a {claimed} file never is")
+        raise Damaged(f"it is empty, and {kind} never is")
     if _is_cut_off(claimed, start):
         raise Damaged(f"it is truncated: it ends after {len(start)} bytes")
     shown = start[:4].hex(" ")
-    raise Damaged(f"it is not a {claimed} file, although its name says so: it begins with the bytes {shown}")
+    raise Damaged(f"it is not {kind}, although its name says so: it begins with the bytes {shown}")
 
 
 def is_compressed(path: str) -> bool:
