@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(row(r#"{"k":"a","v":null}"#), pair("a", ""));
     }
 
-    /// Of an array in a field to sum it was said that it should be a text, true or false, which is refused then.
+    /// The error for an array in a field to sum advised a text, true or false, which are refused there too.
     #[test]
     fn errors_in_a_line_are_described() {
         for (line, expected) in [

@@ -6,25 +6,10 @@ mod pack;
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use command::{answer, complaint, gristmill, oracle, word_count};
+use command::{Folder, answer, complaint, gristmill, oracle, word_count};
 use pack::Packing;
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a directory"))
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::write(&path, content).expect("written");
-        path
-    }
-}
 
 fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
@@ -136,7 +121,7 @@ fn a_bare_name_that_does_not_exist_is_answered_with_the_nearest_one() {
     // In a folder with logs.txt, `word-count log.txt` suggested nothing, and `word-count ./log.txt` did.
     let folder = Folder::new();
     folder.file("logs.txt", "pond\n");
-    fs::create_dir(folder.0.path().join("data")).expect("made");
+    fs::create_dir(folder.path().join("data")).expect("made");
     for (arguments, near) in [
         (&["word-count", "log.txt"][..], "logs.txt"),
         (&["word-count", "lgos.txt"], "logs.txt"),
@@ -146,7 +131,7 @@ fn a_bare_name_that_does_not_exist_is_answered_with_the_nearest_one() {
         (&["string-match", "--keys", "log.txt", "logs.txt"], "logs.txt"),
         (&["word-count", "-o", "dta/a.tsv", "logs.txt"], "data/a.tsv"),
     ] {
-        let said = complaint(gristmill(arguments).current_dir(folder.0.path()), 1);
+        let said = complaint(gristmill(arguments).current_dir(folder.path()), 1);
         assert!(said.ends_with(&format!("; did you mean {near}?\n")), "{arguments:?}: {said}");
     }
 }
@@ -157,7 +142,7 @@ fn lists_of_what_was_set_aside_name_the_options_of_the_command() {
     let folder = Folder::new();
     let half = folder.file("half", b"\xff\xfea\0\x3d\xd8");
     let other = folder.file("other", "pond\n");
-    let list = folder.0.path().join("list");
+    let list = folder.path().join("list");
     let run =
         word_count(["--quiet", "--skip-bad-files", "1", "--bad-records"]).arg(&list).args([&half, &other]).output();
     assert_eq!(run.expect("started").stdout, b"pond\t1\n");
@@ -170,14 +155,14 @@ fn a_link_to_nothing_that_a_pattern_matched_can_be_set_aside() {
     // `word-count 'data/*'` ended at a dangling link and advised to name another file, although nobody had named it.
     let folder = Folder::new();
     folder.file("a", "pond\n");
-    std::os::unix::fs::symlink("gone", folder.0.path().join("link")).expect("linked");
-    let pattern = folder.0.path().join("*");
+    std::os::unix::fs::symlink("gone", folder.path().join("link")).expect("linked");
+    let pattern = folder.path().join("*");
     let refused = complaint(word_count(["--workers", "2"]).arg(&pattern), 1);
     assert!(
         refused.contains("link to gone, which does not exist") && refused.contains("--skip-bad-files"),
         "{refused}"
     );
-    let list = folder.0.path().join(".list");
+    let list = folder.path().join(".list");
     let run = word_count(["--quiet", "--skip-bad-files", "1", "--bad-records"]).arg(list).arg(&pattern).output();
     assert_eq!(run.expect("started").stdout, b"pond\t1\n");
 }
@@ -201,9 +186,9 @@ open('fewer.zip', 'wb').write(both[:end + 8] + b'\\1\\0\\1\\0' + both[end + 12:]
 with zipfile.ZipFile('wide.zip', 'w') as archive, archive.open('1', 'w', force_zip64=True) as to:
     to.write(b'1\\n')
 ";
-    let made = Command::new("python3").arg("-c").arg(script).current_dir(folder.0.path()).status();
+    let made = Command::new("python3").arg("-c").arg(script).current_dir(folder.path()).status();
     assert!(made.expect("python3 starts").success());
-    let at = |name: &str| folder.0.path().join(name);
+    let at = |name: &str| folder.path().join(name);
     for name in ["1.zip", "wide.zip"] {
         assert_eq!(answer(gristmill(["sort"]).arg(at(name))), b"1\n");
     }
@@ -283,13 +268,13 @@ fn archives_of_cpio_and_ar_are_refused_as_tar_is() {
     let cpio = [&b"070701"[..], &[b'0'; 94], b"06", &[b'0'; 8], b"a.txt\0pond\n"].concat();
     folder.file("a.cpio", cpio);
     folder.file("a.txt", "pond\n");
-    let made = Command::new("ar").args(["rc", "a.a", "a.txt"]).current_dir(folder.0.path()).status();
+    let made = Command::new("ar").args(["rc", "a.a", "a.txt"]).current_dir(folder.path()).status();
     let is_there = made.is_ok_and(|status| status.success());
-    let v7 = Command::new("tar").args(["--format=v7", "-cf", "a.v7", "a.txt"]).current_dir(folder.0.path()).status();
+    let v7 = Command::new("tar").args(["--format=v7", "-cf", "a.v7", "a.txt"]).current_dir(folder.path()).status();
     assert!(v7.expect("tar starts").success());
     for (name, what) in [("a.cpio", "a cpio archive"), ("a.v7", "a tar archive"), ("a.a", "an ar archive")] {
         if name != "a.a" || is_there {
-            let refused = complaint(word_count(["--workers", "2"]).arg(folder.0.path().join(name)), 1);
+            let refused = complaint(word_count(["--workers", "2"]).arg(folder.path().join(name)), 1);
             assert!(refused.contains(&format!("it is {what}, which is not read")), "{refused}");
         }
     }

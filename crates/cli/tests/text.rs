@@ -7,10 +7,10 @@ mod pack;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use command::{answer, complaint, gristmill, oracle, word_count};
+use command::{Folder, answer, complaint, gristmill, oracle, word_count};
 use pack::{COMPRESSED, Packing};
 
 /// Lines with characters of one to four bytes; more than a worker reads at a time.
@@ -33,20 +33,6 @@ fn wide_big(text: &str) -> Vec<u8> {
 
 fn marked(text: &str) -> Vec<u8> {
     format!("\u{feff}{text}").into_bytes()
-}
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a directory"))
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::write(&path, content).expect("written");
-        path
-    }
 }
 
 #[test]
@@ -173,7 +159,7 @@ fn bytes_that_are_no_text_in_its_encoding_are_an_error_that_names_their_place() 
             "{refused}"
         );
         let other = folder.file("other", "pond\n");
-        let listing = folder.0.path().join("bad");
+        let listing = folder.path().join("bad");
         let set_aside = word_count(["--quiet", "--skip-bad-files", "1", "--bad-records"])
             .arg(listing)
             .args([&path, &other])
@@ -212,7 +198,7 @@ fn a_stream_serves_one_purpose() {
     // `printf 'a\na\n' | gristmill string-match --keys -` printed `a 0`: the keys had taken all of standard input.
     let folder = Folder::new();
     let data = folder.file("data", "a\n");
-    let fifo = folder.0.path().join("fifo");
+    let fifo = folder.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
     let data = data.to_str().expect("UTF-8");
     let fifo = fifo.to_str().expect("UTF-8");
@@ -254,7 +240,7 @@ fn archives_and_unknown_compressions_are_refused_with_the_tool_that_unpacks_them
     // Their bytes were counted as words, status 0.
     let folder = Folder::new();
     folder.file("a.txt", "pond\n");
-    let at = folder.0.path();
+    let at = folder.path();
     let run = |program: &str, arguments: &[&str]| {
         Command::new(program)
             .args(arguments)
@@ -302,7 +288,7 @@ fn a_file_of_the_lz4_tool_is_read_and_one_that_is_cut_off_is_an_error() {
     let folder = Folder::new();
     let text = text();
     let path = folder.file("text", &text);
-    let packed = folder.0.path().join("text.lz4");
+    let packed = folder.path().join("text.lz4");
     let is_there = Command::new("lz4").arg("-q").args([&path, &packed]).status().is_ok_and(|status| status.success());
     if !is_there {
         fs::write(&packed, Packing::Lz4.pack(text.as_bytes(), 100_000)).expect("written");
@@ -313,7 +299,7 @@ fn a_file_of_the_lz4_tool_is_read_and_one_that_is_cut_off_is_an_error() {
         let refused = complaint(word_count(["--workers", "2"]).arg(folder.file("cut.lz4", &file[..end])), 1);
         assert!(refused.contains("truncated"), "{end} of {}: {refused}", file.len());
     }
-    let result = folder.0.path().join("counts.tsv.lz4");
+    let result = folder.path().join("counts.tsv.lz4");
     answer(word_count(["--output"]).args([&result, &path]));
     let unpacked: BTreeMap<Vec<u8>, Vec<u8>> = rows(&answer(gristmill(["sort"]).arg(&result)));
     assert_eq!(unpacked, rows(&oracle(text.as_bytes(), false)));
@@ -323,7 +309,7 @@ fn a_file_of_the_lz4_tool_is_read_and_one_that_is_cut_off_is_an_error() {
 fn a_zip_archive_of_one_file_is_read_and_any_other_is_refused() {
     // The bytes of an archive were counted as words.
     let folder = Folder::new();
-    let at = folder.0.path();
+    let at = folder.path();
     let text = text();
     fs::create_dir(at.join("below")).expect("made");
     folder.file("below/a.csv", "k,v\na,1\nb,2\na,4\n");
@@ -402,7 +388,7 @@ fn rows(text: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
 fn paths_that_are_not_read_are_told_and_links_to_nothing_named_as_such() {
     // Hidden names were left out in silence, and `--follow` ended at a dangling link as if a file were missing.
     let folder = Folder::new();
-    let below = folder.0.path().join("below");
+    let below = folder.path().join("below");
     fs::create_dir(&below).expect("made");
     for name in ["a", ".b", ".c"] {
         fs::write(below.join(name), "pond\n").expect("written");
@@ -436,8 +422,8 @@ fn a_name_that_does_not_exist_is_answered_with_the_nearest_one() {
     // Every door said only "No such file or directory".
     let folder = Folder::new();
     let [words, keys] = ["words.txt", "keys.txt"].map(|name| folder.file(name, "pond\n"));
-    let at = |name: &str| folder.0.path().join(name).into_os_string().into_string().expect("UTF-8");
-    fs::create_dir(folder.0.path().join("results")).expect("made");
+    let at = |name: &str| folder.path().join(name).into_os_string().into_string().expect("UTF-8");
+    fs::create_dir(folder.path().join("results")).expect("made");
     let (words, keys) = (words.to_str().expect("UTF-8"), keys.to_str().expect("UTF-8"));
     for (arguments, near) in [
         (vec!["word-count".to_owned(), at("wrods.txt")], at("words.txt")),

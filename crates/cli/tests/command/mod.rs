@@ -2,8 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+/// A folder for the files of a test, removed at its end.
+#[allow(dead_code)]
+pub struct Folder(tempfile::TempDir);
+
+#[allow(dead_code)]
+impl Folder {
+    pub fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a directory"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file and returns its path.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, content).expect("written");
+        path
+    }
+}
 
 /// Returns `gristmill` with empty standard input.
 #[allow(dead_code)]
