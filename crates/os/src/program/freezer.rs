@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The kind of groups that can be made here.
@@ -75,14 +76,17 @@ impl Freezer {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses another group.
+    /// When the kernel refuses another group; `ENODEV` if another process has removed it at this moment, as one that was left over.
     pub fn group(&self, name: &str) -> io::Result<(Group, Option<File>)> {
         let group = self.known_group(name);
         let procs = match &group.folder {
             Some(folder) => {
-                // Another queue may take the folder for one that was left over.
                 fs::create_dir_all(folder)?;
-                Some(OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?)
+                let procs = OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
+                Some(procs.map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Errno::NODEV.into(),
+                    _ => error,
+                })?)
             }
             None => None,
         };

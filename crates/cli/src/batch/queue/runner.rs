@@ -33,8 +33,12 @@ use crate::terminal::messages::{printable, tell};
 /// The signal that nothing can survive.
 const KILL: i32 = Signal::KILL.as_raw();
 
-/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), or that the guard has died.
-const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC];
+/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), that the guard has died, or that another
+/// queue removes our groups.
+const LACKS: [Errno; 7] =
+    [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC, Errno::NODEV];
+/// How often a program is started again whose group another queue took for one that was left over, and removed.
+const GROUP_TRIES: usize = 10;
 
 /// The number of the guard's signals among what is waited for; programs have their place plus one.
 const SIGNALS: u64 = 0;
@@ -333,11 +337,15 @@ impl<'a> Runner<'a> {
                 Program::start((job, of, key), attempt, self.freezer, capture, &self.link.tell, observed)
             })
         };
-        let started = match start() {
-            // Another queue took the empty group for one that was left over, and removed it.
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => start(),
-            started => started,
+        let lost_its_group = |started: &io::Result<Program>| {
+            started.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error()))
         };
+        let mut started = start();
+        for _ in 0..GROUP_TRIES {
+            if lost_its_group(&started) {
+                started = start();
+            }
+        }
         match started {
             Ok(program) => {
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
