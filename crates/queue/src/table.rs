@@ -260,7 +260,10 @@ mod tests {
             ("[[job]]\ncommand='a'\nenvironment={''='x'}", "is no name of a variable"),
             ("[[job]]\ncommand='a'\nafter=['z']", "no job has the name z"),
             ("[[job]]\ncommand='a'\nname='n'\n[[job]]\ncommand='b'\nname='n'", "used twice"),
-            ("[[job]]\ncommand='a'\nname='n'\nafter=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']", "\"n\" after \"m\", after \"n\""),
+            (
+                "[[job]]\ncommand='a'\nname='n'\nafter=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']",
+                "\"n\" after \"m\", after \"n\"",
+            ),
             ("[[job]]\ncommand='a'\nname='n'\nafter=['n']", "job 1 waits for itself"),
         ] {
             let error = read(text).expect_err(text);
