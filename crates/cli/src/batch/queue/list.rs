@@ -1,5 +1,6 @@
 //! The jobs of a file, of the command line, or of standard input.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -11,8 +12,15 @@ use gristmill_queue::{Job, combined, lines, table};
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
-/// Reads the jobs.
+/// Reads the jobs. Where each runs is part of what it is, by the real path of this process's folder.
 pub fn read(path: Option<&Path>, command: &[OsString]) -> Result<Vec<Job>, Failure> {
+    let jobs = listed(path, command)?;
+    let here = env::current_dir()
+        .map_err(|source| Failure::Job(Error::System { what: "asking for the current folder", source }))?;
+    Ok(jobs.into_iter().map(|job| job.in_folder(&here)).collect())
+}
+
+fn listed(path: Option<&Path>, command: &[OsString]) -> Result<Vec<Job>, Failure> {
     if !command.is_empty() {
         return combined(command).map_err(Failure::Usage);
     }

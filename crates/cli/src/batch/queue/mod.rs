@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  list       the jobs of a file, of the command line, or of standard input
+//!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
 //!  heartbeat  the stages that a program tells
@@ -22,6 +23,7 @@
 //! ```
 
 mod list;
+mod paths;
 mod journal;
 mod capture;
 mod heartbeat;
@@ -41,8 +43,7 @@ mod addresses;
 mod machine;
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -53,7 +54,6 @@ use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
 
-use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -136,7 +136,7 @@ pub struct Programs {
     #[arg(long)]
     no_history: bool,
 
-    /// Print no table and no summary
+    /// Print no table and no summary, only what failed
     #[arg(long, short)]
     quiet: bool,
 }
@@ -184,6 +184,8 @@ impl Programs {
             job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.retries));
         }
+        let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
+        self.check_paths(history.as_deref())?;
         let keys = keys(&jobs);
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
@@ -220,18 +222,13 @@ impl Programs {
             return dry_run(&jobs, &queue);
         }
         // 2. What cannot be written fails at once, not after hours.
-        self.timeline.as_ref().map(begun).transpose()?;
+        self.timeline.as_deref().map(timeline::check).transpose()?;
         if let Some(output) = &self.output {
             std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
         }
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
-        let reports = Reports {
-            output: self.output.clone(),
-            history: self.history.clone().or_else(in_home).filter(|_| !self.no_history),
-            json: self.json,
-            quiet: self.quiet,
-        };
+        let reports = Reports { output: self.output.clone(), history, json: self.json, quiet: self.quiet };
         let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
             let mut runner = match Runner::new(&reports, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
@@ -272,7 +269,7 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_whole(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
+                timeline::write(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
             freezer.remove();
@@ -283,6 +280,19 @@ impl Programs {
             0 => Ok(()),
             _ => Err(Failure::Told),
         }
+    }
+}
+
+impl Programs {
+    fn check_paths(&self, history: Option<&Path>) -> Result<(), Failure> {
+        let list = self.jobs.as_deref().filter(|path| path.as_os_str() != "-").unwrap_or(Path::new("/dev/stdin"));
+        let written = [
+            ("--journal", self.journal.as_deref()),
+            ("--timeline", self.timeline.as_deref()),
+            ("--output", self.output.as_deref()),
+            ("--history", history),
+        ];
+        paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
     }
 }
 
@@ -347,13 +357,6 @@ impl Programs {
         }
         (means, sampler.and_then(Result::ok))
     }
-}
-
-fn begun(path: &PathBuf) -> Result<Aside, Failure> {
-    if path.is_dir() {
-        return Err(Failure::output(path, io::ErrorKind::IsADirectory.into()));
-    }
-    Aside::create(path).map_err(|source| Failure::output(path, source))
 }
 
 /// Returns how many programs may run at the same time by the number of files that this process may open.

@@ -153,7 +153,7 @@ impl Program {
         let mut observers = Observers::default();
         let mut attach = |pid: Pid| observers = observed.attach(pid);
         let attach: Option<&mut dyn FnMut(Pid)> = if observed.is_any() { Some(&mut attach) } else { None };
-        let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).map_err(|error| {
+        let started = start(command, tell, note.as_bytes(), procs.as_slice(), attach).map_err(|error| {
             group.remove();
             match error.kind() {
                 io::ErrorKind::NotFound if !job.name.starts_with(&*job.words[0].to_string_lossy()) => {
