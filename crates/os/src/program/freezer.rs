@@ -226,9 +226,9 @@ impl Group {
         let _ = self.resume(leaders);
     }
 
-    /// The processes of a cgroup; none for a session.
+    /// The processes of a cgroup; none for a session, unless its memory is limited.
     pub fn processes(&self) -> Vec<Pid> {
-        let Some(folder) = &self.folder else { return Vec::new() };
+        let Some(folder) = self.folder.as_ref().or(self.memory.as_ref()) else { return Vec::new() };
         let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
     }

@@ -7,6 +7,7 @@
 //!  capture    where the output of programs goes
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
+//!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  record     what is told of each: lines of JSON, the summary
@@ -28,6 +29,7 @@ mod journal;
 mod capture;
 mod heartbeat;
 mod identity;
+mod memory;
 mod program;
 mod guard;
 mod record;
@@ -49,7 +51,7 @@ use std::time::Duration;
 use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::machine::{memory_available_bytes, processors};
-use gristmill_os::program::{Freezer, raise_file_limit};
+use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
@@ -184,6 +186,7 @@ impl Programs {
             job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.retries));
         }
+        memory::check(&jobs, self.memory)?;
         let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
         self.check_paths(history.as_deref())?;
         let keys = keys(&jobs);
@@ -228,6 +231,7 @@ impl Programs {
         }
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
+        let limits = memory::limits(&jobs, &freezer, self.quiet);
         let reports = Reports { output: self.output.clone(), history, json: self.json, quiet: self.quiet };
         let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
@@ -238,6 +242,7 @@ impl Programs {
                     return 1;
                 }
             };
+            runner.limit_memory(limits.as_ref());
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
             let chooses = slots > processors && self.by_bandwidth;
@@ -275,6 +280,7 @@ impl Programs {
             freezer.remove();
             runner.report().max(i32::from(written.is_err()))
         });
+        limits.iter().for_each(MemoryLimits::remove);
         freezer.remove();
         match code.map_err(system("running the programs"))? {
             0 => Ok(()),

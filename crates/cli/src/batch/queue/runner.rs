@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gristmill_os::program::{Freezer, now_ended, reap};
+use gristmill_os::program::{Freezer, MemoryLimits, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
@@ -62,6 +62,8 @@ pub struct Runner<'a> {
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
+    /// What limits the memory of jobs that name an amount.
+    limits: Option<&'a MemoryLimits>,
     link: Link,
     watch: Watch,
     running: BTreeMap<usize, Program>,
@@ -101,6 +103,7 @@ impl<'a> Runner<'a> {
             queue,
             journal,
             freezer,
+            limits: None,
             link,
             watch,
             running: BTreeMap::new(),
@@ -192,6 +195,11 @@ impl<'a> Runner<'a> {
         self.observed = observed;
     }
 
+    /// Limits the memory of each job that begins from now on and names an amount.
+    pub fn limit_memory(&mut self, limits: Option<&'a MemoryLimits>) {
+        self.limits = limits;
+    }
+
     pub fn jobs(&self) -> &'a [Job] {
         self.jobs
     }
@@ -236,8 +244,9 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(&self.jobs[job]));
         let start = || {
             let observed = (&self.observed, identity.clone());
-            Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)
-                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, observed))
+            Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt).and_then(|capture| {
+                Program::start(of, attempt, (self.freezer, self.limits), capture, &self.link.tell, observed)
+            })
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -291,6 +300,9 @@ impl<'a> Runner<'a> {
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
+                (outcome, None | Some(Ending::Killed)) if program.ran_out_of_memory(&outcome) => {
+                    Some(Outcome::OutOfMemory)
+                }
                 // Or it ended by itself at the same moment.
                 (outcome, None | Some(Ending::Killed)) => Some(outcome),
             };
