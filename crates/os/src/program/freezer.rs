@@ -240,7 +240,7 @@ impl Group {
 
     /// Removes the group, with those that its programs have made in it. Returns false while it has processes.
     pub fn remove(&self) -> bool {
-        self.folder.iter().chain(&self.memory).fold(true, |gone, folder| remove_whole(folder) && gone)
+        self.folder.iter().chain(&self.memory).all(|folder| remove_whole(folder))
     }
 }
 

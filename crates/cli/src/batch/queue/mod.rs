@@ -277,6 +277,7 @@ impl Programs {
                 timeline::write(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
+            limits.iter().for_each(MemoryLimits::remove);
             freezer.remove();
             runner.report().max(i32::from(written.is_err()))
         });
