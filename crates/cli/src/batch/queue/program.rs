@@ -17,6 +17,7 @@ use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
 
 use super::capture::Capture;
+use super::guard::start_note;
 use super::heartbeat::{self, Heartbeat};
 use super::identity::Identity;
 use super::journal::now_ms;
@@ -139,7 +140,7 @@ pub struct Program {
 impl Program {
     /// Starts a job.
     pub fn start(
-        (number, job): (usize, &Job),
+        (number, job, key): (usize, &Job, &str),
         attempt: u32,
         (freezer, limits): (&Freezer, Option<&MemoryLimits>),
         capture: Capture,
@@ -169,7 +170,7 @@ impl Program {
         let groups: Vec<File> = procs.into_iter().chain(limit.inspect_err(|_| _ = group.remove())?).collect();
         let kills_before = oom_kills();
         let (began, at_ms) = (Instant::now(), now_ms());
-        let note = format!("start {number} {attempt} ");
+        let note = start_note(number, attempt, attempt > job.retries.unwrap_or(0), key);
         let mut observers = Observers::default();
         let mut attach = |pid: Pid| observers = observed.attach(pid);
         let attach: Option<&mut dyn FnMut(Pid)> = if observed.is_any() { Some(&mut attach) } else { None };
