@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  schema     the tables, and the version of their form
+//!  place      its folder and the files beside it, which must be this user's own
 //!  file       opens the file, or says why the work goes on without it
 //!  runs       each run of a program: its times, its memory, how it ended
 //!  profiles   what the scheduler has learned: phases and work by program and input (`gristmill_schedule::Store`)
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod schema;
+mod place;
 mod file;
 mod runs;
 mod profiles;

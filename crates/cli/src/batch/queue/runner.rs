@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gristmill_os::program::{Freezer, now_ended, reap};
+use gristmill_os::program::{Freezer, MemoryLimits, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
@@ -104,6 +104,8 @@ pub struct Runner<'a> {
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
+    /// What limits the memory of jobs that name an amount.
+    limits: Option<&'a MemoryLimits>,
     link: Link,
     watch: Watch,
     running: BTreeMap<usize, Program>,
@@ -145,6 +147,7 @@ impl<'a> Runner<'a> {
             awaits_list: false,
             journal,
             freezer,
+            limits: None,
             link,
             watch,
             running: BTreeMap::new(),
@@ -235,6 +238,11 @@ impl<'a> Runner<'a> {
     /// Observes each program that begins from now on.
     pub fn observe(&mut self, observed: Observed) {
         self.observed = observed;
+    }
+
+    /// Limits the memory of each job that begins from now on and names an amount.
+    pub fn limit_memory(&mut self, limits: Option<&'a MemoryLimits>) {
+        self.limits = limits;
     }
 
     /// The jobs so far.
@@ -334,7 +342,7 @@ impl<'a> Runner<'a> {
         let start = || {
             let observed = (&self.observed, identity.clone());
             Capture::begin(self.output.as_deref(), (job, of), key, attempt).and_then(|capture| {
-                Program::start((job, of, key), attempt, self.freezer, capture, &self.link.tell, observed)
+                Program::start((job, of, key), attempt, (self.freezer, self.limits), capture, &self.link.tell, observed)
             })
         };
         let lost_its_group = |started: &io::Result<Program>| {
@@ -393,6 +401,9 @@ impl<'a> Runner<'a> {
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
+                (outcome, None | Some(Ending::Killed)) if program.ran_out_of_memory(&outcome) => {
+                    Some(Outcome::OutOfMemory)
+                }
                 // Or it ended by itself at the same moment.
                 (outcome, None | Some(Ending::Killed)) => Some(outcome),
             };
