@@ -67,6 +67,15 @@ impl Demand {
     }
 }
 
+/// The processor time of a program in either order: microseconds, and the number of runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BothTimes {
+    /// In the system's order.
+    pub usual: [f64; 2],
+    /// When the scheduler chose the programs.
+    pub chosen: [f64; 2],
+}
+
 impl History {
     /// Returns the demand of a program, by its build, on each host that has seen it.
     ///
@@ -100,19 +109,21 @@ impl History {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the mean processor time of a program's runs, in microseconds, on each host where both are known: in the system's order, and when the
-    /// scheduler chose the programs. Each input counts once.
+    /// Returns the mean processor time of a program's runs on each host where both are known. Each input counts once.
     ///
     /// # Errors
     ///
     /// See [`Problem`].
-    pub fn times(&self, build: &str) -> Result<Vec<(String, [f64; 2])>, Problem> {
+    pub fn times(&self, build: &str) -> Result<Vec<(String, BothTimes)>, Problem> {
         let mut select = self.connection.prepare(
-            "select hosts.name, sum(usual_us), sum(chosen_us) \
+            "select hosts.name, sum(usual_us), total(usual_runs), sum(chosen_us), total(chosen_runs) \
              from inputs join programs on program = programs.id join hosts on host = hosts.id \
              where build = ?1 and usual_runs > 0 and chosen_runs > 0 group by hosts.id order by hosts.name",
         )?;
-        let rows = select.query_map([build], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?])))?;
+        let rows = select.query_map([build], |row| {
+            let times = BothTimes { usual: [row.get(1)?, row.get(2)?], chosen: [row.get(3)?, row.get(4)?] };
+            Ok((row.get(0)?, times))
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -35,7 +35,7 @@ mod forgotten;
 
 pub use account::Account;
 pub use ceilings::{Ceiling, UNDISTURBED_US};
-pub use demands::{Demand, READINGS_MIN, TIER_B};
+pub use demands::{BothTimes, Demand, READINGS_MIN, TIER_B};
 pub use file::{History, Problem, in_home};
 pub use gains::{Repeat, Repeated};
 pub use limits::{BYTES_MIN, Limits};

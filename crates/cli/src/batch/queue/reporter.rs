@@ -46,7 +46,7 @@ pub struct Reporter<'a> {
 
 impl<'a> Reporter<'a> {
     pub fn new(reports: &Reports, jobs: &'a [Job]) -> Reporter<'a> {
-        let recorder = Recorder::open(reports.history.as_deref());
+        let mut recorder = Recorder::open(reports.history.as_deref());
         let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Reporter {
             jobs,
