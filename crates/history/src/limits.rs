@@ -33,8 +33,8 @@ pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The queries by which runs are removed.
 const BEYOND: &str = "
-    delete from runs where program = ?1 and input = ?2 and host = ?3 and id <=
-        (select id from runs where program = ?1 and input = ?2 and host = ?3 order by id desc limit 1 offset ?4)";
+    delete from runs where id in
+        (select id from runs where program = ?1 and input = ?2 and host = ?3 order by id desc limit ?5 offset ?4)";
 const OLD: &str = "
     delete from runs where id in (select id from runs where began_ms < ?1 order by began_ms limit ?2) returning program, input";
 const OLDEST: &str = "
@@ -90,7 +90,7 @@ impl History {
             select.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
         drop(select);
         for (program, input, host) in &keys {
-            remove_beyond(&transaction, &limits, (*program, input), *host)?;
+            while remove_beyond(&transaction, &limits, (*program, input), *host)? > 0 {}
         }
         while remove_old(&transaction, &limits, now_ms)? > 0 {}
         let removed = before - count(&transaction)?;
@@ -131,16 +131,15 @@ fn bytes(connection: &Connection) -> Result<u64, Problem> {
     Ok(((number("page_count")? - number("freelist_count")?) * number("page_size")?).max(0) as u64)
 }
 
-/// Removes all but the newest runs of a program with an input on a host.
+/// Removes all but the newest runs of a program with an input on a host. Returns the number of runs that it removed: some thousand at most.
 pub(crate) fn remove_beyond(
     transaction: &Transaction<'_>,
     limits: &Limits,
     (program, input): (i64, &str),
     host: i64,
-) -> Result<(), Problem> {
+) -> Result<usize, Problem> {
     let runs = i64::try_from(limits.runs.max(1)).unwrap_or(i64::MAX);
-    transaction.prepare(BEYOND)?.execute(params![program, input, host, runs])?;
-    Ok(())
+    Ok(transaction.prepare(BEYOND)?.execute(params![program, input, host, runs, REMOVED_MAX as i64])?)
 }
 
 /// Removes runs that are too old, and the oldest while the file is too large, with what is known of programs and inputs that then have no
