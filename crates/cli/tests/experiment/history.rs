@@ -85,7 +85,9 @@ fn a_history_that_may_only_be_read_is_listed_and_nothing_else() {
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("set");
         if let Some(user) = nobody {
             chown(&folder, Some(user), Some(user)).expect("ours");
-            chown(folder.join("h"), Some(user), Some(user)).expect("ours");
+            for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+                chown(entry.path(), Some(user), Some(user)).expect("ours");
+            }
         }
         fs::set_permissions(folder.join("h"), Permissions::from_mode(of_file)).expect("set");
         fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("set");
@@ -108,7 +110,10 @@ fn a_history_that_may_only_be_read_is_listed_and_nothing_else() {
     }
     // What was written last lies beside it, and SQLite cannot read that here.
     allow(0o700, 0o600);
-    fs::write(folder.join("h-wal"), "not written back").expect("written");
+    fs::remove_file(folder.join("h")).expect("there");
+    run(&folder, "batch", "cp h copy; cp h-wal copy-wal\n");
+    fs::rename(folder.join("copy"), folder.join("h")).expect("there");
+    fs::rename(folder.join("copy-wal"), folder.join("h-wal")).expect("there");
     allow(0o500, 0o400);
     let (is_good, _, told) = look("history");
     assert!(!is_good && told.contains("its last runs are in h-wal beside it") && names() == 2, "{told}");
@@ -139,7 +144,7 @@ fn what_to_do_about_nothing_to_choose_is_said_where_it_helps() {
     let processors = std::thread::available_parallelism().expect("known").get();
     let jobs = "true\n".repeat(processors + 1);
     let told = |options: &str, jobs: &str| run(dir.path(), &format!("batch --by-bandwidth {options}"), jobs).2;
-    let (given, default, short) = (told("-j 1", &jobs), told("", &jobs), told("-j 100", "true\n"));
+    let (given, default, short) = (told("-j 1", &jobs), told("", &jobs), told("-j 100 -- true", ""));
     for told in [&given, &default, &short] {
         assert!(told.contains("--by-bandwidth has nothing to choose"), "{told}");
     }
