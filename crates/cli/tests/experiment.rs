@@ -3,6 +3,8 @@
 #[path = "experiment/batch.rs"]
 mod batch;
 mod command;
+#[path = "experiment/history.rs"]
+mod history;
 #[path = "experiment/learned.rs"]
 mod learned;
 #[path = "experiment/machine.rs"]

@@ -9,13 +9,18 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
+use crate::forgotten::Forgotten;
 use crate::place::Place;
-use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, TABLES, VERSION};
+use crate::profiles::Loaded;
+use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, ADDED_IN_5, TABLES, VERSION};
 
 /// An open history.
 #[derive(Debug)]
 pub struct History {
     pub(crate) connection: Connection,
+    /// What other processes have forgotten since it was opened.
+    pub(crate) forgotten: Forgotten,
+    pub(crate) loaded: Loaded,
 }
 
 /// The reason why the history cannot be used. The work goes on without it.
@@ -27,6 +32,8 @@ pub enum Problem {
     Newer(i64),
     /// The disk is full.
     Full,
+    /// It, or its folder, may only be read.
+    ReadOnly,
     /// Something else, such as a folder that cannot be written.
     Other(String),
 }
@@ -37,6 +44,7 @@ impl fmt::Display for Problem {
             Problem::Damaged => f.write_str("it is damaged, or no history; remove it to begin anew"),
             Problem::Newer(version) => write!(f, "a newer gristmill wrote it (form {version})"),
             Problem::Full => f.write_str("the disk is full"),
+            Problem::ReadOnly => f.write_str("it, or its folder, may only be read"),
             Problem::Other(why) => f.write_str(why),
         }
     }
@@ -49,6 +57,9 @@ impl From<rusqlite::Error> for Problem {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Problem::Damaged,
             Some(ErrorCode::DiskFull) => Problem::Full,
+            Some(ErrorCode::ReadOnly) => Problem::ReadOnly,
+            // Another program's database, or a table was lost.
+            Some(ErrorCode::Unknown) if error.to_string().contains("no such") => Problem::Damaged,
             _ => Problem::Other(error.to_string()),
         }
     }
@@ -69,7 +80,7 @@ pub fn in_home(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 }
 
 /// The time to wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 impl History {
     /// Opens the file, or makes it. A connection must not be used on both sides of a fork.
@@ -85,6 +96,9 @@ impl History {
         let place = Place::find(path).map_err(other)?;
         let mut connection = Connection::open(place.path())?;
         connection.busy_timeout(PATIENCE)?;
+        if connection.is_readonly("main")? {
+            return Err(Problem::ReadOnly);
+        }
         let version =
             |connection: &Connection| connection.query_row("pragma user_version", (), |row| row.get::<_, i64>(0));
         match version(&connection)? {
@@ -105,7 +119,7 @@ impl History {
                     }
                     transaction.execute_batch(TABLES)?;
                 }
-                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3), (4, ADDED_IN_4)] {
+                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3), (4, ADDED_IN_4), (5, ADDED_IN_5)] {
                     if found < version {
                         transaction.execute_batch(added)?;
                     }
@@ -118,13 +132,19 @@ impl History {
         place.check().map_err(other)?;
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "foreign_keys", "on")?;
-        Ok(History { connection })
+        let forgotten = Forgotten::since_now(&connection)?;
+        Ok(History { connection, forgotten, loaded: Loaded::default() })
     }
 
     /// Begins to write; others wait.
     pub(crate) fn write(&mut self) -> Result<Transaction<'_>, Problem> {
-        Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
+        Ok(write(&mut self.connection)?)
     }
+}
+
+/// Begins to write; others wait.
+pub(crate) fn write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
 /// Returns the number of a host, which is made if it is new.

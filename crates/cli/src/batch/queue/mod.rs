@@ -17,6 +17,7 @@
 //!  remains    what programs left running when they ended
 //!  reporter   reports on the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
+//!  choice     whether programs are chosen, or only observed
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
 //!  addresses  sampled instructions, by the file that they belong to
@@ -39,6 +40,7 @@ mod timeline;
 mod remains;
 mod reporter;
 mod runner;
+mod choice;
 mod counts;
 mod probing;
 mod addresses;
@@ -60,10 +62,13 @@ use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
+use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
+pub use journal::now_ms;
 use list::{Defaults, List};
 use probing::Probing;
+pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
 
@@ -83,9 +88,10 @@ pub struct Programs {
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
     at_once: Option<Slots>,
 
-    /// With more programs than processors, choose every 100 ms which of them run, by their demand for memory bandwidth
-    #[arg(long)]
-    by_bandwidth: bool,
+    /// With more programs than processors, learn their demand for memory bandwidth, and choose every 100 ms which of them run where that
+    /// gained time before
+    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "observe")]
+    by_bandwidth: Option<ByBandwidth>,
 
     /// Go on after a program has failed; those that wait for it are skipped
     #[arg(long, short)]
@@ -203,7 +209,7 @@ impl Programs {
         // While a list arrives, nobody knows its length.
         let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
         let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
-        let slots = wanted.min(slots_by_files(self.by_bandwidth, processors));
+        let slots = wanted.min(slots_by_files(self.by_bandwidth.is_some(), processors));
         if slots < wanted && !self.quiet {
             tell(format_args!(
                 "at most {slots} at the same time, not {wanted}: for more, this process may open too few files (ulimit -n)"
@@ -239,11 +245,10 @@ impl Programs {
             runner.limit_memory(limits.as_ref());
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(length);
-            let chooses = slots > processors && self.by_bandwidth;
-            if self.by_bandwidth && !chooses && !self.quiet {
-                tell(format_args!(
-                    "--by-bandwidth has nothing to choose: at most {slots} programs run at the same time, on {processors} processors; -j takes more"
-                ));
+            let how = self.by_bandwidth.filter(|_| slots > processors);
+            let chooses = how.is_some();
+            if self.by_bandwidth.is_some() && !chooses && !self.quiet {
+                tell(nothing_to_choose(length, slots, self.at_once.is_some(), processors));
             }
             let is_short = chooses && runner.is_short(processors, WORTH_CHOOSING_S);
             if is_short && !self.quiet {
@@ -251,16 +256,16 @@ impl Programs {
                     "this list usually takes less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
                 ));
             }
-            let means = (chooses && !is_short).then(|| self.means(slots, processors));
-            runner.reporter().set_tier(means.as_ref().map(|(means, _)| means.tier()));
+            let means = how.filter(|_| !is_short).map(|how| (how, self.means(how, slots, processors)));
+            runner.reporter().set_tier(means.as_ref().map(|(_, (means, _))| means.tier()));
             let worked = match means {
-                Some((Means::Counted(counters, limits), sampler)) => {
-                    machine::run_counted(&mut runner, counters, sampler, limits)
+                Some((how, (Means::Counted(counters, limits), sampler))) => {
+                    machine::run_counted(&mut runner, counters, sampler, limits, how)
                 }
-                Some((Means::Probed(probing, limits), sampler)) => {
-                    machine::run_probed(&mut runner, probing, sampler, limits)
+                Some((how, (Means::Probed(probing, limits), sampler))) => {
+                    machine::run_probed(&mut runner, probing, sampler, limits, how)
                 }
-                Some((Means::Nothing, _)) | None => runner.run(),
+                Some((_, (Means::Nothing, _))) | None => runner.run(),
             };
             if let Err(source) = worked {
                 tell(format_args!("running the programs: {source}"));
@@ -320,24 +325,17 @@ impl Means {
 
 impl Programs {
     /// Returns the best means of this machine, with what samples instructions, and says which it is and why.
-    fn means(&self, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
+    fn means(&self, how: ByBandwidth, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
         let (means, sentence) = match machine::tier_a(processors) {
             Ok((counters, limits)) => {
-                let by = counters.of_what();
-                (
-                    Means::Counted(counters, limits),
-                    format!(
-                        "programs are chosen by their demand for memory bandwidth, from counts of {by}, {processors} at a time"
-                    ),
-                )
+                let from = format!("by their demand for memory bandwidth, from counts of {}", counters.of_what());
+                (Means::Counted(counters, limits), how.sentence(&from, processors))
             }
             Err(no_counts) => match machine::tier_b(processors) {
-                Ok((probing, limits)) => (
-                    Means::Probed(probing, limits),
-                    format!(
-                        "{no_counts}; programs are chosen by how much they slow down work on memory, {processors} at a time"
-                    ),
-                ),
+                Ok((probing, limits)) => {
+                    let sentence = how.sentence("by how much they slow down work on memory", processors);
+                    (Means::Probed(probing, limits), format!("{no_counts}; {sentence}"))
+                }
                 Err(no_probe) => (
                     Means::Nothing,
                     format!(
@@ -350,6 +348,12 @@ impl Programs {
         let sentence = match &sampler {
             Some(Err(error)) => format!(
                 "{sentence}. Instructions are not sampled ({error}), so a program that tells no stages counts as a single phase"
+            ),
+            _ => sentence,
+        };
+        let sentence = match how {
+            ByBandwidth::Observe if self.no_history && !matches!(means, Means::Nothing) => format!(
+                "{sentence}. With --no-history nothing of this is kept for later runs; --by-bandwidth=choose chooses at once"
             ),
             _ => sentence,
         };

@@ -108,7 +108,7 @@ pub fn word(reason: Reason) -> &'static str {
         Reason::NothingToChoose => "nothing to choose",
         Reason::NotCovered => "not known well enough",
         Reason::NoContention => "no contention",
-        Reason::NoGain => "no gain when it was tried",
+        Reason::NoGain => "no gain measured",
         Reason::Finishing => "too little left",
         Reason::Chosen => "chosen",
     }

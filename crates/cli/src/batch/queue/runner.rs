@@ -251,7 +251,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors` share their work.
-    pub fn is_short(&self, processors: usize, seconds: f64) -> bool {
+    pub fn is_short(&mut self, processors: usize, seconds: f64) -> bool {
         self.queue.is_closed() && self.reporter.recorder.is_shorter(self.list.jobs(), processors, seconds)
     }
 
