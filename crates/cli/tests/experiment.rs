@@ -9,6 +9,10 @@ mod history;
 mod learned;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/memory.rs"]
+mod memory;
+#[path = "experiment/own_files.rs"]
+mod own_files;
 #[path = "experiment/private.rs"]
 mod private;
 #[path = "experiment/queue.rs"]

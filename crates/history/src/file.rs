@@ -1,15 +1,16 @@
 //! The file: where it is, and why it may be of no use.
 
 use std::fmt;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::forgotten::Forgotten;
+use crate::place::Place;
 use crate::profiles::Loaded;
 use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, ADDED_IN_5, TABLES, VERSION};
 
@@ -92,13 +93,8 @@ impl History {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(other)?;
         }
-        // SQLite gives the files beside it the permissions of this one. A file that is there is not opened, because closing it
-        // would drop SQLite's locks.
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(other(error)),
-            _ => {}
-        }
-        let mut connection = Connection::open(path)?;
+        let place = Place::find(path).map_err(other)?;
+        let mut connection = Connection::open(place.path())?;
         connection.busy_timeout(PATIENCE)?;
         if connection.is_readonly("main")? {
             return Err(Problem::ReadOnly);
@@ -132,6 +128,8 @@ impl History {
                 transaction.commit()?;
             }
         }
+        // The files beside it are there now.
+        place.check().map_err(other)?;
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "foreign_keys", "on")?;
         let forgotten = Forgotten::since_now(&connection)?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  schema     the tables, and the version of their form
+//!  place      its folder and the files beside it, which must be this user's own
 //!  file       opens the file, or says why the work goes on without it
 //!  reading    opens it to look at it, also where nothing may be written
 //!  runs       each run of a program: its times, its memory, how it ended
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod schema;
+mod place;
 mod file;
 mod reading;
 mod runs;

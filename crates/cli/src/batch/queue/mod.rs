@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  list       the jobs of a file, of the command line, or of standard input
+//!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
+//!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  record     what is told of each: lines of JSON, the summary
@@ -23,10 +25,12 @@
 //! ```
 
 mod list;
+mod paths;
 mod journal;
 mod capture;
 mod heartbeat;
 mod identity;
+mod memory;
 mod program;
 mod guard;
 mod record;
@@ -43,19 +47,17 @@ mod addresses;
 mod machine;
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::machine::{memory_available_bytes, processors};
-use gristmill_os::program::{Freezer, raise_file_limit};
+use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Rules, State};
 use gristmill_schedule::Limits;
 
-use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
@@ -143,7 +145,7 @@ pub struct Programs {
     #[arg(long)]
     no_history: bool,
 
-    /// Print no table and no summary
+    /// Print no table and no summary, only what failed
     #[arg(long, short)]
     quiet: bool,
 }
@@ -188,6 +190,9 @@ impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
         let defaults = Defaults { timeout: self.timeout, retries: self.retries };
         let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        memory::check(list.jobs(), self.memory)?;
+        let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
+        self.check_paths(history.as_deref())?;
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
         let (journal, past) = match &self.journal {
@@ -220,18 +225,14 @@ impl Programs {
         }
         let queue = before.queue(&list, rules);
         // 2. What cannot be written fails at once, not after hours.
-        self.timeline.as_ref().map(begun).transpose()?;
+        self.timeline.as_deref().map(timeline::check).transpose()?;
         if let Some(output) = &self.output {
             std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
         }
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
-        let reports = Reports {
-            output: self.output.clone(),
-            history: self.history.clone().or_else(in_home).filter(|_| !self.no_history),
-            json: self.json,
-            quiet: self.quiet,
-        };
+        let limits = memory::limits(list.jobs(), &freezer, self.quiet);
+        let reports = Reports { output: self.output.clone(), history, json: self.json, quiet: self.quiet };
         let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
             let mut runner = match Runner::new(&reports, list, (before, queue), journal.as_ref(), &freezer, link) {
@@ -241,6 +242,7 @@ impl Programs {
                     return 1;
                 }
             };
+            runner.limit_memory(limits.as_ref());
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(length);
             let how = self.by_bandwidth.filter(|_| slots > processors);
@@ -271,17 +273,32 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_whole(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
+                timeline::write(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
+            limits.iter().for_each(MemoryLimits::remove);
             freezer.remove();
             runner.report().max(i32::from(written.is_err()))
         });
+        limits.iter().for_each(MemoryLimits::remove);
         freezer.remove();
         match code.map_err(system("running the programs"))? {
             0 => Ok(()),
             _ => Err(Failure::Told),
         }
+    }
+}
+
+impl Programs {
+    fn check_paths(&self, history: Option<&Path>) -> Result<(), Failure> {
+        let list = self.jobs.as_deref().filter(|path| path.as_os_str() != "-").unwrap_or(Path::new("/dev/stdin"));
+        let written = [
+            ("--journal", self.journal.as_deref()),
+            ("--timeline", self.timeline.as_deref()),
+            ("--output", self.output.as_deref()),
+            ("--history", history),
+        ];
+        paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
     }
 }
 
@@ -345,13 +362,6 @@ impl Programs {
         }
         (means, sampler.and_then(Result::ok))
     }
-}
-
-fn begun(path: &PathBuf) -> Result<Aside, Failure> {
-    if path.is_dir() {
-        return Err(Failure::output(path, io::ErrorKind::IsADirectory.into()));
-    }
-    Aside::create(path).map_err(|source| Failure::output(path, source))
 }
 
 /// Returns how many programs may run at the same time by the number of files that this process may open.
