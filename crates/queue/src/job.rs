@@ -1,8 +1,10 @@
 //! A job: one program to run, and what it asks for.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::mem::take;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ pub struct Job {
     pub name: String,
     /// The program and its arguments, at least one word.
     pub words: Vec<OsString>,
+    /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See [`Job::in_slot`].
+    pub slots: Vec<(usize, usize)>,
     /// The directory to run in; `None` for that of the queue.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment.
@@ -39,9 +43,10 @@ impl Job {
     /// assert_eq!(job.words, ["sh", "-c", "sort a | uniq > b"]);
     /// assert_eq!(job.name, "sort a | uniq > b");
     /// ```
-    pub fn shell(line: &str) -> Job {
-        let words = ["sh", "-c", line].map(OsString::from).to_vec();
-        Job { name: line.to_owned(), words, threads: 1, ..Job::default() }
+    pub fn shell(line: impl Into<OsString>) -> Job {
+        let line = line.into();
+        let name = line.to_string_lossy().into_owned();
+        Job { name, words: vec!["sh".into(), "-c".into(), line], threads: 1, ..Job::default() }
     }
 
     /// Makes a job of a program and its arguments.
@@ -50,11 +55,31 @@ impl Job {
         Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
     }
 
+    /// Returns the job with the number of its slot in its words. Its key does not depend on the slot.
+    pub fn in_slot(&self, slot: usize) -> Cow<'_, Job> {
+        if self.slots.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let words = with_slot(&self.words, &self.slots, &slot.to_string());
+        Cow::Owned(Job { words, slots: Vec::new(), ..self.clone() })
+    }
+
     /// A digest of name, command and directory.
     fn digest(&self) -> u64 {
         let directory = self.directory.as_ref().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
         digest([self.name.as_bytes(), directory].into_iter().chain(self.words.iter().map(|word| word.as_bytes())))
     }
+}
+
+/// Returns words with the number of a slot in its places, which are in the order of the words.
+pub(crate) fn with_slot(words: &[OsString], slots: &[(usize, usize)], number: &str) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    for (word, at) in slots.iter().rev() {
+        let mut bytes = take(&mut words[*word]).into_vec();
+        bytes.splice(*at..*at, number.bytes());
+        words[*word] = OsString::from_vec(bytes);
+    }
+    words
 }
 
 /// A digest of parts without zero bytes (FNV-1a, 64 bits). It tells things apart, but not from forgeries.

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!  job        one program to run, and what it asks for
-//!   lines      a list with a shell command in each line
-//!   combined   a command and values for its places (`command {} ::: a b`)
+//!   place      the places of a command that values are put in (`{}`, `{.}`, `{2/}`)
+//!   shell      the shell that runs a line, and quotes for it
+//!   template   a command with places, and the jobs that values make of it
+//!   sources    lists of values, combined or linked (`command {} ::: a b`)
+//!   arriving   a list with a shell command, or a value, in each line, which arrives in pieces
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
 //!  states     which job begins next, which is retried, which is skipped
@@ -15,17 +18,22 @@
 #![forbid(unsafe_code)]
 
 mod job;
-mod lines;
-mod combined;
+mod place;
+mod shell;
+mod template;
+mod sources;
+mod arriving;
 mod table;
 mod outcome;
 mod states;
 mod journal;
 
-pub use combined::{SEPARATOR, combined};
+pub use arriving::Arriving;
 pub use job::{Job, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
-pub use lines::lines;
 pub use outcome::Outcome;
+pub use shell::{Shell, quoted};
+pub use sources::{Given, Lists, Source, sources};
 pub use states::{Counts, Queue, Rules, State};
 pub use table::table;
+pub use template::Template;

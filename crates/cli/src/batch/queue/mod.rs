@@ -1,6 +1,7 @@
 //! The queue: runs programs, keeps their output apart, and survives its own death.
 //!
 //! ```text
+//!  values     the values of a command
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
@@ -15,12 +16,14 @@
 //!  remains    what programs left running when they ended
 //!  reporter   reports on the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
+//!  dry        the line that stands for a job with --dry-run
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
 //!  addresses  sampled instructions, by the file that they belong to
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
+mod values;
 mod list;
 mod journal;
 mod capture;
@@ -35,6 +38,7 @@ mod timeline;
 mod remains;
 mod reporter;
 mod runner;
+mod dry;
 mod counts;
 mod probing;
 mod addresses;
@@ -56,25 +60,29 @@ use gristmill_schedule::Limits;
 use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{printable, tell};
+use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 use counts::Counters;
 use journal::Journal;
 use probing::Probing;
 use reporter::Reports;
 use runner::Runner;
+use values::Values;
 
 /// The options of the queue.
 #[derive(Args)]
 pub struct Programs {
-    /// File with a shell command in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
+    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
     /// nothing is named
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its places {} or {1}, {2}: COMMAND ::: a b runs it for each value
+    /// A command, and values for its places, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    values: Values,
 
     /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
@@ -145,9 +153,11 @@ pub const EXAMPLES: &str = "\
 Examples:
   gristmill batch jobs.txt
   gristmill batch -- xz -k ::: *.log
+  gristmill batch -- cp {} {.}.bak ::: *.txt
+  find . -name '*.wav' -print0 | gristmill batch -0 -- flac {}
+  gristmill batch --shell 'bash -o pipefail' -- 'zcat {} | wc -l > {.}.count' ::: *.gz
   gristmill batch --journal night.journal --keep-going --output results night.toml
   gristmill batch --journal night.journal --resume --keep-going --output results night.toml
-  find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
 
@@ -179,7 +189,7 @@ impl Slots {
 
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
-        let mut jobs = list::read(self.jobs.as_deref(), &self.command)?;
+        let mut jobs = list::read(self.jobs.as_deref(), &self.command, &self.values)?;
         for job in &mut jobs {
             job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.retries));
@@ -371,15 +381,7 @@ fn dry_run(jobs: &[Job], queue: &Queue) -> Result<(), Failure> {
         if *state != State::Waiting {
             continue;
         }
-        let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-        let shown = match &words[..] {
-            [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-            words => words.join(" "),
-        };
-        let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-        let after =
-            if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
-        print(format!("{shown}{after}"))?;
+        print(dry::line(job, jobs))?;
     }
     Ok(())
 }

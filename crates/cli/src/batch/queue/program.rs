@@ -100,6 +100,8 @@ pub struct Observers {
 pub struct Program {
     pub job: usize,
     pub attempt: u32,
+    /// The slot in which it runs, from 1: no two programs that run have the same.
+    pub slot: usize,
     pub started: Start,
     pub began: Instant,
     pub at_ms: u64,
@@ -125,6 +127,7 @@ impl Program {
     pub fn start(
         (number, job): (usize, &Job),
         attempt: u32,
+        slot: usize,
         freezer: &Freezer,
         capture: Capture,
         tell: &PipeWriter,
@@ -167,6 +170,7 @@ impl Program {
         Ok(Program {
             job: number,
             attempt,
+            slot,
             started,
             began,
             at_ms,

@@ -7,7 +7,7 @@
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -225,9 +225,16 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Returns the first slot in which no program runs.
+    fn free_slot(&self) -> usize {
+        let taken: BTreeSet<usize> = self.running.values().map(|program| program.slot).collect();
+        (1..).find(|slot| !taken.contains(slot)).expect("there are more numbers than programs")
+    }
+
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
-        let (of, attempt) = ((job, &self.jobs[job]), self.queue.attempts(job));
+        let slot = self.free_slot();
+        let attempt = self.queue.attempts(job);
         if !self.jobs[job].after.is_empty() {
             self.sync();
         }
@@ -236,8 +243,10 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(&self.jobs[job]));
         let start = || {
             let observed = (&self.observed, identity.clone());
+            let placed = self.jobs[job].in_slot(slot);
+            let of = (job, &*placed);
             Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)
-                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, observed))
+                .and_then(|capture| Program::start(of, attempt, slot, self.freezer, capture, &self.link.tell, observed))
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
