@@ -24,7 +24,8 @@ pub fn read(path: Option<&Path>, command: &[OsString], values: &Values) -> Resul
                 } else {
                     fs::read(&path)
                 };
-                let failed = |source| Failure::Job(Error::Input { path: path.clone().into(), source });
+                let shown = if path == "-" { "standard input".into() } else { path.clone() };
+                let failed = |source| Failure::Job(Error::Input { path: shown.clone().into(), source });
                 let mut list = Arriving::values(template, values.separator());
                 let mut jobs = list.take(&bytes.map_err(failed)?).map_err(|why| failed(io::Error::other(why)))?;
                 jobs.extend(list.end().map_err(|why| failed(io::Error::other(why)))?);
@@ -32,6 +33,7 @@ pub fn read(path: Option<&Path>, command: &[OsString], values: &Values) -> Resul
             }
         };
     }
+    values.check_list()?;
     let path = path.filter(|path| path.as_os_str() != "-");
     let name = path.unwrap_or(Path::new("standard input"));
     let failed = |source| Failure::Job(Error::Input { path: name.to_owned(), source });

@@ -18,7 +18,7 @@ use crate::terminal::messages::tell;
 #[derive(Args)]
 pub struct Values {
     /// Take values from the lines of this file, - for standard input; may be given several times, as ::: may
-    #[arg(long, short, value_name = "FILE", requires = "command")]
+    #[arg(long, short, value_name = "FILE")]
     arg_file: Vec<OsString>,
 
     /// Values, and the commands of a list, end with a zero byte instead of a line end, as find -print0 writes them
@@ -26,7 +26,7 @@ pub struct Values {
     null: bool,
 
     /// Take N values of each list for one run; 0 takes one, and inserts none
-    #[arg(long, short = 'n', value_name = "N", requires = "command")]
+    #[arg(long, short = 'n', value_name = "N")]
     max_args: Option<usize>,
 
     /// The shell for lines, with its options, such as 'bash -o pipefail' [default: sh]; with it, COMMAND is a line, too
@@ -50,6 +50,14 @@ impl Values {
     /// The shell for the lines of a list.
     pub fn shell(&self) -> Shell {
         self.shell.clone().unwrap_or_default()
+    }
+
+    /// Refuses options that only a command has, where there is none.
+    pub fn check_list(&self) -> Result<(), Failure> {
+        if self.arg_file.is_empty() && self.max_args.is_none() {
+            return Ok(());
+        }
+        Err(Failure::Usage("-a and -n are for the values of a command: write -- COMMAND behind them".to_owned()))
     }
 
     /// Makes the jobs of a command and its values.
@@ -79,7 +87,12 @@ impl Values {
         let mut lists = Lists::default();
         for (at, source) in sources.into_iter().enumerate() {
             let values = match source.given {
-                Given::Values(values) => values,
+                Given::Values(values) => {
+                    if let [value] = &values[..] {
+                        tell_of_pattern(value);
+                    }
+                    values
+                }
                 Given::File(file) => self.read(at, &file)?,
             };
             lists.add(values, source.is_linked);
@@ -120,6 +133,13 @@ impl Values {
         }
         let whole = bytes.strip_suffix(&[end]).unwrap_or(&bytes);
         Ok(whole.split(|byte| *byte == end).map(|value| OsString::from_vec(value.to_vec())).collect())
+    }
+}
+
+/// Says that a value looks like a pattern of file names that matched none: a shell passes such a pattern on as it is.
+fn tell_of_pattern(value: &OsStr) {
+    if value.as_bytes().iter().any(|byte| b"*?".contains(byte)) && !Path::new(value).exists() {
+        tell(format_args!("no file has the name {}: if this is a pattern, it matched none", value.to_string_lossy()));
     }
 }
 
