@@ -29,7 +29,7 @@ mod states;
 mod journal;
 
 pub use arriving::Arriving;
-pub use job::{Job, digest, keys};
+pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
 pub use outcome::Outcome;
 pub use shell::{Shell, quoted};

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::command::{Folder, gristmill};
 
@@ -157,6 +158,38 @@ fn values_come_from_lists_files_and_pipes() {
         "{}",
         text(&said)
     );
+}
+
+/// A pipe of values was read to its end before the first program began.
+#[test]
+fn programs_begin_while_their_values_arrive() {
+    let folder = Folder::new();
+    let mut command = gristmill(["batch", "--no-history", "-n", "2", "--", "touch"]);
+    command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut queue = command.spawn().expect("it starts");
+    let mut values = queue.stdin.take().expect("a pipe");
+    for pair in [["a", "b"], ["c", "d"]] {
+        write!(values, "{}\n{}\nla", pair[0], pair[1]).expect("it reads");
+        let began = Instant::now();
+        while !pair.iter().all(|name| folder.path().join(name).exists()) {
+            assert!(began.elapsed() < Duration::from_secs(60), "{pair:?} were not made");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        write!(values, "st {}\nlast\n", pair[0]).expect("it reads");
+    }
+    drop(values);
+    let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
+    assert!(status.success() && text(&stderr).contains("4 programs: 4 succeeded"), "{}", text(&stderr));
+    assert!(folder.path().join("last a").exists() && folder.path().join("last c").exists());
+    // Nobody had said that a command without a place takes its values from there.
+    let mut command = gristmill(["batch", "--no-history", "--", "touch"]);
+    command.current_dir(folder.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut queue = command.spawn().expect("it starts");
+    let mut said = String::new();
+    BufReader::new(queue.stderr.take().expect("a pipe")).read_line(&mut said).expect("a line");
+    assert!(said.contains("waiting for values on standard input"), "{said}");
+    queue.kill().expect("it runs");
+    queue.wait().expect("it ends");
 }
 
 /// A command without values ran once, with a full pipe on its standard input, too.

@@ -3,16 +3,21 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gristmill::Error;
+use gristmill_os::wake::poll;
 use gristmill_queue::{Given, Job, Lists, Shell, Source, Template, sources};
 use rustix::fs::FileType;
 
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
+
+/// The milliseconds after which it is said that a command waits for values that nothing in it asks for.
+const SILENCE_MS: u32 = 1000;
 
 /// How values and lines become jobs.
 #[derive(Args)]
@@ -37,8 +42,8 @@ pub struct Values {
 /// The jobs of a command, or what makes them of values that arrive.
 pub enum Made {
     Jobs(Vec<Job>),
-    /// Each value of this file gives a job; `-` is standard input.
-    Arriving(OsString, Template),
+    /// The values of this file, or of standard input, go into the places of a command.
+    Arriving(Option<PathBuf>, Template),
 }
 
 impl Values {
@@ -73,6 +78,11 @@ impl Values {
             if !asks && !has_values_on_standard_input() {
                 return Ok(Made::Jobs(vec![template.without_values()]));
             }
+            if !asks && matches!(poll(&[io::stdin().as_fd()], Some(SILENCE_MS)), Ok(ready) if ready.is_empty()) {
+                tell(
+                    "waiting for values on standard input; ::: takes them from the command line, and < /dev/null runs the command once",
+                );
+            }
             sources.push(Source { given: Given::File("-".into()), is_linked: false });
         }
         if sources.iter().filter(|source| source.given == Given::File("-".into())).count() > 1 {
@@ -82,7 +92,8 @@ impl Values {
         }
         if let [Source { given: Given::File(file), .. }] = &sources[..] {
             template.check(1).map_err(Failure::Usage)?;
-            return Ok(Made::Arriving(file.clone(), template));
+            let path = Some(PathBuf::from(file)).filter(|_| file != "-");
+            return Ok(Made::Arriving(path, template));
         }
         let mut lists = Lists::default();
         for (at, source) in sources.into_iter().enumerate() {
