@@ -88,12 +88,12 @@ impl Arriving {
     ///
     /// # Errors
     ///
-    /// As [`Arriving::take`]; and when the last values are too few for the places of the command, or there is no value at all and the command has no
-    /// place for one, so that it may be meant to run once.
+    /// As [`Arriving::take`]; and when the last values are too few for the placeholders of the command, or there is no value at all and the command has no
+    /// placeholder, so that it may be meant to run once.
     pub fn end(&mut self) -> Result<Vec<Job>, String> {
         let last = if self.begun.is_empty() { None } else { self.whole_line()? };
         let rest = match &mut self.kind {
-            Kind::Values { template, .. } if self.lines == 0 && !template.has_place() => {
+            Kind::Values { template, .. } if self.lines == 0 && !template.has_placeholder() => {
                 return Err(
                     "it has no value, so nothing ran. Write values behind :::, or < /dev/null to run the command once"
                         .to_owned(),
@@ -159,7 +159,7 @@ mod tests {
     fn the_lines_of_a_pipe_are_values() {
         let list = |command: &[&str], per_job, end| {
             let command: Vec<OsString> = command.iter().map(OsString::from).collect();
-            Arriving::values(Template::parse(&command, None, per_job).expect("places"), end)
+            Arriving::values(Template::parse(&command, None, per_job).expect("placeholders"), end)
         };
         let mut echo = list(&["echo"], 2, b'\n');
         let first = echo.take(b"# a \n\nc\xe9").expect("short lines");

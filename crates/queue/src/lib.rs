@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  job        one program to run, and what it asks for
-//!   place      the places of a command that values are put in (`{}`, `{.}`, `{2/}`)
+//!   placeholder  a part of a command that values replace (`{}`, `{.}`, `{2/}`)
 //!   shell      the shell that runs a line, and quotes for it
-//!   template   a command with places, and the jobs that values make of it
-//!   sources    lists of values, combined or linked (`command {} ::: a b`)
+//!   template   a command with placeholders, and the jobs that values make of it
+//!   lists      lists of values, combined or linked (`command {} ::: a b`)
 //!   arriving   a list with a shell command, or a value, in each line, which arrives in pieces
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
@@ -18,10 +18,10 @@
 #![forbid(unsafe_code)]
 
 mod job;
-mod place;
+mod placeholder;
 mod shell;
 mod template;
-mod sources;
+mod lists;
 mod arriving;
 mod table;
 mod outcome;
@@ -31,9 +31,9 @@ mod journal;
 pub use arriving::Arriving;
 pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
+pub use lists::{Given, GivenList, Lists, given_lists};
 pub use outcome::Outcome;
 pub use shell::{Shell, quoted};
-pub use sources::{Given, Lists, Source, sources};
 pub use states::{Counts, Queue, Rules, State};
 pub use table::table;
 pub use template::Template;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::job::Job;
-use crate::place::{Piece, Place};
+use crate::placeholder::{Piece, Placeholder};
 
 /// The shells that understand the quotes of [`in_line`].
 const QUOTED_AS_SH: [&str; 8] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "yash", "zsh"];
@@ -60,7 +60,7 @@ impl Shell {
         self.words.len() + 1
     }
 
-    /// Refuses a line with values for a shell that does not understand the quotes, and places for values in quotes.
+    /// Refuses a shell that does not understand the quotes of values, and placeholders that stand in quotes.
     pub(crate) fn check(&self, line: &[Piece]) -> Result<(), String> {
         let is_known =
             |word: &OsString| QUOTED_AS_SH.iter().any(|name| Path::new(word).file_name() == Some(OsStr::new(name)));
@@ -75,13 +75,15 @@ impl Shell {
         for piece in line {
             match piece {
                 Piece::Text(text) => text.iter().for_each(|byte| quotes.take(*byte)),
-                Piece::Place(Place::Number | Place::Slot) => quotes.take(b'1'),
-                Piece::Place(_) if quotes.are_open() => {
-                    return Err("a place for values stands in quotes, in backticks or behind <<, but values are quoted already: \
+                Piece::Placeholder(Placeholder::Number | Placeholder::Slot) => quotes.take(b'1'),
+                Piece::Placeholder(_) if quotes.are_open() => {
+                    return Err(
+                        "a placeholder stands in quotes, in backticks or behind <<, but its value is quoted already: \
                          write it outside, as in \"before \"{}\" after\""
-                        .to_owned());
+                            .to_owned(),
+                    );
                 }
-                Piece::Place(_) => quotes.take(b'v'),
+                Piece::Placeholder(_) => quotes.take(b'v'),
             }
         }
         Ok(())
@@ -211,7 +213,8 @@ mod tests {
     /// In double quotes, a file named `$(touch hacked)` would be a command again, quoted or not.
     #[test]
     fn a_place_in_quotes_of_the_line_is_refused() {
-        let check = |line: &str| Shell::default().check(&crate::place::pieces(line.as_bytes()).expect("places"));
+        let check =
+            |line: &str| Shell::default().check(&crate::placeholder::pieces(line.as_bytes()).expect("placeholders"));
         for line in ["echo {}", "a 'b' {} \"c\"", r"echo \' {}", "wc <<< {}", "echo '{#}'", "x=\"it's\" {}"] {
             assert_eq!(check(line), Ok(()), "{line}");
         }

@@ -1,31 +1,31 @@
-//! A command with places for values, and the jobs that values make of it.
+//! A command with placeholders, and the jobs that values make of it.
 
 use std::ffi::OsString;
 use std::mem::take;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::job::{Job, with_slot};
-use crate::place::{Part, Piece, Place, pieces};
+use crate::placeholder::{Part, Piece, Placeholder, pieces};
 use crate::shell::{Shell, in_line};
 
-/// A command with places for values, named as in GNU parallel.
+/// A command with placeholders for values, named as in GNU parallel.
 ///
-/// | place | takes |
+/// | placeholder | becomes |
 /// |---|---|
 /// | `{}` | the value |
 /// | `{.}` `{/}` `{//}` `{/.}` | it without its extension, its name, its folder, its name without extension |
 /// | `{2}` `{2.}` `{-1/}` | the second or the last value, or a part of it |
 /// | `{#}` `{%}` | the number of the job, and of the slot in which it runs |
 ///
-/// A command without a place gets `{}` at its end.
+/// A command without a placeholder gets `{}` at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// The words, or one line for the shell.
     words: Vec<Vec<Piece>>,
     shell: Option<Shell>,
     per_job: usize,
-    /// The command has a place of its own.
-    has_place: bool,
+    /// The command has a placeholder of its own.
+    has_placeholder: bool,
 }
 
 impl Template {
@@ -34,7 +34,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// A sentence, when something looks like a place but is none, or a place in a line cannot be quoted.
+    /// A sentence, when something looks like a placeholder but is none, or a value cannot be quoted where its placeholder stands.
     ///
     /// ```
     /// use gristmill_queue::Template;
@@ -45,16 +45,16 @@ impl Template {
     /// ```
     pub fn parse(words: &[OsString], shell: Option<Shell>, per_job: usize) -> Result<Template, String> {
         let mut words = words.iter().map(|word| pieces(word.as_bytes())).collect::<Result<Vec<_>, _>>()?;
-        let has_place = words.iter().flatten().any(|piece| matches!(piece, Piece::Place(_)));
-        if !has_place && per_job > 0 {
-            words.push(vec![Piece::Place(Place::Values(Part::Whole))]);
+        let has_placeholder = words.iter().flatten().any(|piece| matches!(piece, Piece::Placeholder(_)));
+        if !has_placeholder && per_job > 0 {
+            words.push(vec![Piece::Placeholder(Placeholder::Values(Part::Whole))]);
         }
         if let Some(shell) = &shell {
             let line = words.join(&Piece::Text(b" ".to_vec()));
             shell.check(&line)?;
             words = vec![line];
         }
-        Ok(Template { words, shell, per_job, has_place })
+        Ok(Template { words, shell, per_job, has_placeholder })
     }
 
     /// The values that a job takes of each list, at least 1.
@@ -63,55 +63,57 @@ impl Template {
     }
 
     /// True if the command names where values go.
-    pub fn has_place(&self) -> bool {
-        self.has_place
+    pub fn has_placeholder(&self) -> bool {
+        self.has_placeholder
     }
 
     /// Returns true if the command itself says that it takes values.
     pub fn takes_values(&self) -> bool {
-        self.has_place && self.places().any(|place| !matches!(place, Place::Number | Place::Slot))
+        self.has_placeholder
+            && self.placeholders().any(|found| !matches!(found, Placeholder::Number | Placeholder::Slot))
     }
 
-    fn places(&self) -> impl Iterator<Item = Place> {
+    fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         self.words.iter().flatten().filter_map(|piece| match piece {
-            Piece::Place(place) => Some(*place),
+            Piece::Placeholder(found) => Some(*found),
             Piece::Text(_) => None,
         })
     }
 
-    /// Checks the places against the number of lists.
+    /// Checks the placeholders against the number of lists.
     ///
     /// # Errors
     ///
-    /// A sentence, when a place has no value, or a value has no place although others have one.
+    /// A sentence, when a placeholder has no value, or a value no placeholder although others have one.
     pub fn check(&self, lists: usize) -> Result<(), String> {
         if self.per_job == 0 {
             return match self.takes_values() {
-                true => {
-                    Err("-n 0 inserts no value, but the command has a place for one: leave out one of them".to_owned())
-                }
+                true => Err("-n 0 inserts no value, but the command has a placeholder for one: leave out one of them"
+                    .to_owned()),
                 false => Ok(()),
             };
         }
         let values = lists * self.per_job;
         let there_are = match self.per_job {
-            1 => format!("there are {lists}"),
-            count => format!("there are {values} values, {count} of each of {lists}"),
+            1 => format!("their number is {lists}"),
+            count => format!("a job has {values} values, {count} of each list"),
         };
         let mut taken = Vec::new();
-        for place in self.places() {
-            match place {
-                Place::Value(at, _) if at < values => taken.push(at),
-                Place::FromEnd(at, _) if at < values => taken.push(values - 1 - at),
-                Place::Value(at, _) => return Err(format!("{{{}}} has no list of values: {there_are}", at + 1)),
-                Place::FromEnd(at, _) => return Err(format!("{{-{}}} has no list of values: {there_are}", at + 1)),
-                Place::Values(_) => return Ok(()),
-                Place::Number | Place::Slot => {}
+        for found in self.placeholders() {
+            match found {
+                Placeholder::Value(at, _) if at < values => taken.push(at),
+                Placeholder::FromEnd(at, _) if at < values => taken.push(values - 1 - at),
+                Placeholder::Value(at, _) => return Err(format!("{{{}}} has no list of values: {there_are}", at + 1)),
+                Placeholder::FromEnd(at, _) => {
+                    return Err(format!("{{-{}}} has no list of values: {there_are}", at + 1));
+                }
+                Placeholder::Values(_) => return Ok(()),
+                Placeholder::Number | Placeholder::Slot => {}
             }
         }
         match (0..values).find(|at| !taken.contains(at)) {
             Some(at) if !taken.is_empty() => Err(format!(
-                "the command takes {} of {values} values of a job: write {{{}}} or {{}} too, or leave out what no place takes",
+                "the command takes {} of {values} values of a job: write {{{}}} or {{}} too, or leave out what no placeholder takes",
                 taken.len(),
                 at + 1
             )),
@@ -123,13 +125,13 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// A sentence, when the values are too few for the places.
+    /// A sentence, when the values are too few for the placeholders.
     pub fn job(&self, values: &[OsString], number: usize) -> Result<Job, String> {
-        let wanted = |place| match place {
-            Place::Value(at, _) | Place::FromEnd(at, _) => at + 1,
+        let wanted = |found| match found {
+            Placeholder::Value(at, _) | Placeholder::FromEnd(at, _) => at + 1,
             _ => 0,
         };
-        if let Some(wanted) = self.places().map(wanted).max().filter(|wanted| *wanted > values.len()) {
+        if let Some(wanted) = self.placeholders().map(wanted).max().filter(|wanted| *wanted > values.len()) {
             let count = values.len();
             return Err(format!(
                 "the values end within job {number}: it has {count}, and {{{wanted}}} is left without one"
@@ -181,12 +183,12 @@ impl Filling {
     fn take(&mut self, piece: &Piece, values: &[OsString], number: usize) {
         match *piece {
             Piece::Text(ref text) => self.text(text),
-            Piece::Place(Place::Number) => self.text(number.to_string().as_bytes()),
-            Piece::Place(Place::Slot) => {
+            Piece::Placeholder(Placeholder::Number) => self.text(number.to_string().as_bytes()),
+            Piece::Placeholder(Placeholder::Slot) => {
                 self.slots.push((self.words.len(), self.word.len()));
                 self.text(b"");
             }
-            Piece::Place(Place::Values(part)) => {
+            Piece::Placeholder(Placeholder::Values(part)) => {
                 for (at, value) in values.iter().enumerate() {
                     match at {
                         0 => {}
@@ -196,8 +198,8 @@ impl Filling {
                     self.value(value, part);
                 }
             }
-            Piece::Place(Place::Value(at, part)) => self.value(&values[at], part),
-            Piece::Place(Place::FromEnd(at, part)) => self.value(&values[values.len() - 1 - at], part),
+            Piece::Placeholder(Placeholder::Value(at, part)) => self.value(&values[at], part),
+            Piece::Placeholder(Placeholder::FromEnd(at, part)) => self.value(&values[values.len() - 1 - at], part),
         }
     }
 
@@ -225,15 +227,15 @@ mod tests {
     use super::*;
 
     fn job(command: &[&str], per_job: usize, values: &[&str]) -> Vec<String> {
-        let template =
-            Template::parse(&command.iter().map(OsString::from).collect::<Vec<_>>(), None, per_job).expect("places");
+        let template = Template::parse(&command.iter().map(OsString::from).collect::<Vec<_>>(), None, per_job)
+            .expect("placeholders");
         let values: Vec<OsString> = values.iter().map(OsString::from).collect();
         let words = template.job(&values, 7).expect("values").words;
         words.into_iter().map(|word| word.into_string().expect("text")).collect()
     }
 
     #[test]
-    fn a_place_that_is_a_word_takes_each_value_as_a_word() {
+    fn each_value_of_a_placeholder_is_a_word() {
         // What GNU parallel prints for printf '[%s]'.
         assert_eq!(job(&["f", "{}"], 2, &["a b", "c"]), ["f", "a b", "c"]);
         assert_eq!(job(&["f", "x{}y"], 2, &["a", "b"]), ["f", "xa", "by"]);
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn values_in_a_line_are_quoted() {
-        let template = |line: &str| Template::parse(&[line.into()], Some(Shell::default()), 2).expect("places");
+        let template = |line: &str| Template::parse(&[line.into()], Some(Shell::default()), 2).expect("placeholders");
         let line = |values: &[&str]| {
             let values: Vec<OsString> = values.iter().map(OsString::from).collect();
             template("cat {} | wc > {1.}.txt").job(&values, 1).expect("values").words[2].clone()
@@ -261,19 +263,19 @@ mod tests {
 
     #[test]
     fn the_slot_is_known_when_the_job_begins_and_is_not_part_of_its_key() {
-        let template = Template::parse(&["f{%}-{}-{%}", "x"].map(OsString::from), None, 1).expect("places");
+        let template = Template::parse(&["f{%}-{}-{%}", "x"].map(OsString::from), None, 1).expect("placeholders");
         let job = template.job(&["a".into()], 1).expect("a value");
         assert_eq!(job.in_slot(3).words, ["f3-a-3", "x"]);
         assert_eq!((job.name.as_str(), &job.in_slot(12).words[0]), ("f{%}-a-{%} x", &"f12-a-12".into()));
-        let line =
-            Template::parse(&["a {%} {}".into()], Some(Shell::parse("bash -e").expect("a shell")), 1).expect("places");
+        let line = Template::parse(&["a {%} {}".into()], Some(Shell::parse("bash -e").expect("a shell")), 1)
+            .expect("placeholders");
         assert_eq!(line.job(&["b c".into()], 1).expect("a value").in_slot(2).words, ["bash", "-e", "-c", "a 2 'b c'"]);
         let plain = Job::words(vec!["f".into()]);
         assert_eq!(plain.in_slot(1).words, [OsStr::new("f")]);
     }
 
     #[test]
-    fn places_and_lists_must_agree() {
+    fn placeholders_and_lists_must_agree() {
         let check = |command: &str, per_job, lists| {
             let words: Vec<OsString> = command.split(' ').map(OsString::from).collect();
             Template::parse(&words, None, per_job).and_then(|template| template.check(lists))

@@ -98,6 +98,20 @@ fn names_of_files_from_find_are_never_taken_for_anything_else() {
     }
 }
 
+/// Returns names of random bytes, most of which mean something to a shell.
+fn random_names(count: usize) -> Vec<OsString> {
+    let letters = b"ab -'\"\\$(){}`*?~#&;|<>!=\n\t\x01\x7f\xc3\xa9\xe9";
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let mut name = || (0..=random(8)).map(|_| letters[random(letters.len())]).collect();
+    (0..count).map(|_| OsString::from_vec(name())).collect()
+}
+
 /// `--dry-run` printed `xz -k a b` for the one value `a b`.
 #[test]
 fn a_dry_run_prints_lines_that_do_the_same_in_a_shell() {
@@ -107,8 +121,13 @@ fn a_dry_run_prints_lines_that_do_the_same_in_a_shell() {
             folder.file("from", "x");
             fs::create_dir(folder.path().join("made")).expect("a folder");
         }
-        let values: Vec<OsString> =
-            command.iter().map(OsString::from).chain([":::".into()]).chain(odd_names()).collect();
+        let values: Vec<OsString> = command
+            .iter()
+            .map(OsString::from)
+            .chain([":::".into()])
+            .chain(odd_names())
+            .chain(random_names(60))
+            .collect();
         assert!(batch(folders[0].path(), &values, b"").status.success());
         let dry = batch(folders[1].path(), [OsString::from("--dry-run")].into_iter().chain(values), b"");
         assert!(names(&folders[1].path().join("made")).is_empty() && dry.status.success());
@@ -117,7 +136,8 @@ fn a_dry_run_prints_lines_that_do_the_same_in_a_shell() {
         shell.stdin.take().expect("a pipe").write_all(&dry.stdout).expect("it reads");
         assert!(shell.wait().expect("it ends").success());
         let [made, pasted] = folders.each_ref().map(|folder| names(&folder.path().join("made")));
-        assert_eq!((made.len(), &made), (odd_names().len(), &pasted));
+        let expected: BTreeSet<OsString> = odd_names().into_iter().chain(random_names(60)).collect();
+        assert_eq!((&made, &pasted), (&expected, &expected));
     }
     let folder = Folder::new();
     let jobs = "[[job]]\ncommand='echo $A | tr a b'\ndirectory='d e'\nenvironment={A='a $b'}\n[[job]]\ncommand=['echo', 'a b']";
@@ -154,7 +174,7 @@ fn values_come_from_lists_files_and_pipes() {
     }
     let said = batch(folder.path(), "-- echo ::: a b c :::+ x y".split(' '), b"").stderr;
     assert!(
-        text(&said).contains("list 1 has 3 values") && text(&said).contains("the last 1 are not used"),
+        text(&said).contains("list 1 has 3 values") && text(&said).contains("after the first 2 are not used"),
         "{}",
         text(&said)
     );
@@ -208,9 +228,9 @@ fn what_cannot_be_meant_is_refused_by_name() {
     let folder = Folder::new();
     folder.file("empty", "");
     for (words, wrong) in [
-        (&["--", "echo", "{..}", ":::", "a"][..], "{..} is no place for a value"),
-        (&["--", "echo", "{1x}", ":::", "a"], "{1x} is no place for a value"),
-        (&["--", "echo", "{2}", ":::", "a"], "{2} has no list of values: there are 1"),
+        (&["--", "echo", "{..}", ":::", "a"][..], "{..} is not a placeholder"),
+        (&["--", "echo", "{1x}", ":::", "a"], "{1x} is not a placeholder"),
+        (&["--", "echo", "{2}", ":::", "a"], "{2} has no list of values: their number is 1"),
         (&["--", "echo", "{1}", ":::", "a", ":::", "b"], "write {2}"),
         (&["--", "echo", ":::"], "list 1 of values, behind :::, is empty"),
         (&["--", "echo", ":::", "a", "::::", "empty"], "list 2 of values is empty"),

@@ -12,7 +12,7 @@ use gristmill::{Error, units};
 use gristmill_queue::{Arriving, Job, Keys, Shell, table};
 use rustix::fs::FileType;
 
-use super::values::{Made, Values};
+use super::values::{CommandJobs, Values};
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
@@ -63,11 +63,11 @@ impl List {
             (path, Arriving::lines(values.shell(), values.separator()))
         } else {
             match values.jobs(command)? {
-                Made::Jobs(jobs) => {
+                CommandJobs::Whole(jobs) => {
                     list.add(jobs);
                     return Ok(list);
                 }
-                Made::Arriving(path, template) => (path, Arriving::values(template, values.separator())),
+                CommandJobs::Arriving(path, template) => (path, Arriving::values(template, values.separator())),
             }
         };
         let source = Source::open(path, arriving)?;

@@ -78,7 +78,7 @@ pub struct Programs {
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its places, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
+    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 

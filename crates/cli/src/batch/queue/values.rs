@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gristmill::Error;
 use gristmill_os::wake::poll;
-use gristmill_queue::{Given, Job, Lists, Shell, Source, Template, sources};
+use gristmill_queue::{Given, GivenList, Job, Lists, Shell, Template, given_lists};
 use rustix::fs::FileType;
 
 use crate::terminal::failure::Failure;
@@ -40,9 +40,9 @@ pub struct Values {
 }
 
 /// The jobs of a command, or what makes them of values that arrive.
-pub enum Made {
-    Jobs(Vec<Job>),
-    /// The values of this file, or of standard input, go into the places of a command.
+pub enum CommandJobs {
+    Whole(Vec<Job>),
+    /// The values of this file, or of standard input, for a command.
     Arriving(Option<PathBuf>, Template),
 }
 
@@ -66,38 +66,38 @@ impl Values {
     }
 
     /// Makes the jobs of a command and its values.
-    pub fn jobs(&self, words: &[OsString]) -> Result<Made, Failure> {
-        let (command, given) = sources(words).map_err(Failure::Usage)?;
+    pub fn jobs(&self, words: &[OsString]) -> Result<CommandJobs, Failure> {
+        let (command, given) = given_lists(words).map_err(Failure::Usage)?;
         self.check_program(command)?;
         let per_job = self.max_args.unwrap_or(1);
         let template = Template::parse(command, self.shell.clone(), per_job).map_err(Failure::Usage)?;
-        let files = self.arg_file.iter().map(|file| Source { given: Given::File(file.clone()), is_linked: false });
-        let mut sources: Vec<Source> = files.chain(given).collect();
-        if sources.is_empty() {
+        let files = self.arg_file.iter().map(|file| GivenList { given: Given::File(file.clone()), is_linked: false });
+        let mut lists: Vec<GivenList> = files.chain(given).collect();
+        if lists.is_empty() {
             let asks = template.takes_values() || self.max_args.is_some() || self.null;
             if !asks && !has_values_on_standard_input() {
-                return Ok(Made::Jobs(vec![template.without_values()]));
+                return Ok(CommandJobs::Whole(vec![template.without_values()]));
             }
             if !asks && matches!(poll(&[io::stdin().as_fd()], Some(SILENCE_MS)), Ok(ready) if ready.is_empty()) {
                 tell(
                     "waiting for values on standard input; ::: takes them from the command line, and < /dev/null runs the command once",
                 );
             }
-            sources.push(Source { given: Given::File("-".into()), is_linked: false });
+            lists.push(GivenList { given: Given::File("-".into()), is_linked: false });
         }
-        if sources.iter().filter(|source| source.given == Given::File("-".into())).count() > 1 {
+        if lists.iter().filter(|list| list.given == Given::File("-".into())).count() > 1 {
             return Err(Failure::Usage(
                 "standard input can be read once, but - stands for two lists of values".to_owned(),
             ));
         }
-        if let [Source { given: Given::File(file), .. }] = &sources[..] {
+        if let [GivenList { given: Given::File(file), .. }] = &lists[..] {
             template.check(1).map_err(Failure::Usage)?;
             let path = Some(PathBuf::from(file)).filter(|_| file != "-");
-            return Ok(Made::Arriving(path, template));
+            return Ok(CommandJobs::Arriving(path, template));
         }
-        let mut lists = Lists::default();
-        for (at, source) in sources.into_iter().enumerate() {
-            let values = match source.given {
+        let mut combined = Lists::default();
+        for (at, list) in lists.into_iter().enumerate() {
+            let values = match list.given {
                 Given::Values(values) => {
                     if let [value] = &values[..] {
                         tell_of_pattern(value);
@@ -106,12 +106,12 @@ impl Values {
                 }
                 Given::File(file) => self.read(at, &file)?,
             };
-            lists.add(values, source.is_linked);
+            combined.add(values, list.is_linked);
         }
-        if let Some(sentence) = lists.left_over() {
+        if let Some(sentence) = combined.left_over() {
             tell(sentence);
         }
-        lists.jobs(&template).map(Made::Jobs).map_err(Failure::Usage)
+        combined.jobs(&template).map(CommandJobs::Whole).map_err(Failure::Usage)
     }
 
     /// Refuses a line for the shell that is given as the name of a program.

@@ -1,4 +1,4 @@
-//! Where the values of a command come from, named as in GNU parallel: `COMMAND ::: a b :::+ c d :::: FILE`.
+//! Lists of values for a command, written as in GNU parallel: `COMMAND ::: a b :::+ c d :::: FILE`.
 
 use std::ffi::OsString;
 
@@ -19,7 +19,7 @@ pub enum Given {
 
 /// A list of values, and how it goes with the one before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct GivenList {
     /// Its values.
     pub given: Given,
     /// Its values go one by one with those of the list before. Otherwise, all combinations are made.
@@ -34,18 +34,18 @@ pub struct Source {
 ///
 /// ```
 /// let words = ["cp", "{1}", "{2}", ":::", "a", "b", ":::+", "c", "d"].map(Into::into);
-/// let (command, sources) = gristmill_queue::sources(&words)?;
-/// assert_eq!((command, sources[0].is_linked, sources[1].is_linked), (&words[..3], false, true));
+/// let (command, lists) = gristmill_queue::given_lists(&words)?;
+/// assert_eq!((command, lists[0].is_linked, lists[1].is_linked), (&words[..3], false, true));
 /// # Ok::<(), String>(())
 /// ```
-pub fn sources(words: &[OsString]) -> Result<(&[OsString], Vec<Source>), String> {
+pub fn given_lists(words: &[OsString]) -> Result<(&[OsString], Vec<GivenList>), String> {
     let is_sign = |word: &OsString| [":::", ":::+", "::::", "::::+"].iter().any(|sign| word == sign);
     let end = words.iter().position(is_sign).unwrap_or(words.len());
     let (command, mut rest) = words.split_at(end);
     if command.is_empty() {
         return Err("there is no command before the values: write -- COMMAND ::: VALUES".to_owned());
     }
-    let mut sources = Vec::new();
+    let mut lists = Vec::new();
     while let Some((sign, after)) = rest.split_first() {
         let sign = sign.to_string_lossy();
         let (values, next) = after.split_at(after.iter().position(is_sign).unwrap_or(after.len()));
@@ -55,17 +55,17 @@ pub fn sources(words: &[OsString]) -> Result<(&[OsString], Vec<Source>), String>
             (":::", []) => {
                 return Err(format!(
                     "list {} of values, behind {sign}, is empty, so nothing would run; did a pattern of file names match none?",
-                    sources.len() + 1
+                    lists.len() + 1
                 ));
             }
             (_, []) => return Err(format!("write a name of a file behind {sign}, or - for standard input")),
-            (":::", values) => sources.push(Source { given: Given::Values(values.to_vec()), is_linked }),
+            (":::", values) => lists.push(GivenList { given: Given::Values(values.to_vec()), is_linked }),
             (_, files) => {
-                sources.extend(files.iter().map(|file| Source { given: Given::File(file.clone()), is_linked }));
+                lists.extend(files.iter().map(|file| GivenList { given: Given::File(file.clone()), is_linked }));
             }
         }
     }
-    Ok((command, sources))
+    Ok((command, lists))
 }
 
 /// Lists of values that go with each other: combined, or one by one where they are linked.
@@ -125,8 +125,7 @@ impl Lists {
             if let Some(at) = group.iter().position(|list| list.len() > length) {
                 let (list, count) = (before + at + 1, group[at].len());
                 return Some(format!(
-                    "list {list} has {count} values, and a list that is linked with it has {length}: the last {} are not used",
-                    count - length
+                    "list {list} has {count} values, and a list that is linked with it has {length}: the values after the first {length} are not used"
                 ));
             }
             before += group.len();
@@ -138,7 +137,7 @@ impl Lists {
     ///
     /// # Errors
     ///
-    /// A sentence, when a place has no list, a list no place, or there are more than ten million combinations.
+    /// A sentence, when a placeholder has no list, a list no placeholder, or there are more than ten million combinations.
     pub fn jobs(&self, template: &Template) -> Result<Vec<Job>, String> {
         template.check(self.groups.iter().map(Vec::len).sum())?;
         let count = self.count().filter(|count| *count <= JOBS_MAX);
@@ -166,11 +165,11 @@ mod tests {
     /// Returns the names of the jobs of a command whose lists are all on the command line.
     fn names(words: &str, per_job: usize) -> Result<Vec<String>, String> {
         let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-        let (command, sources) = sources(&words)?;
+        let (command, given) = given_lists(&words)?;
         let mut lists = Lists::default();
-        for source in sources {
-            let Given::Values(values) = source.given else { panic!("a file") };
-            lists.add(values, source.is_linked);
+        for list in given {
+            let Given::Values(values) = list.given else { panic!("a file") };
+            lists.add(values, list.is_linked);
         }
         let jobs = lists.jobs(&Template::parse(command, None, per_job)?)?;
         Ok(jobs.into_iter().map(|job| job.name).collect())

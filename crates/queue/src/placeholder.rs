@@ -1,8 +1,8 @@
-//! The places of values in a command, named as in GNU parallel: `{}`, `{.}`, `{2/}`, `{#}`.
+//! The placeholders of a command, named as in GNU parallel: `{}`, `{.}`, `{2/}`, `{#}`.
 
-/// A place in a command, and what it is replaced by.
+/// A placeholder in a command, by what it is replaced with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Placeholder {
     /// All values of a job.
     Values(Part),
     /// One value, counted from the first.
@@ -15,7 +15,7 @@ pub enum Place {
     Slot,
 }
 
-/// The part of a value that takes a place.
+/// The part of a value that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Whole,
@@ -33,25 +33,25 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     Text(Vec<u8>),
-    Place(Place),
+    Placeholder(Placeholder),
 }
 
-/// The places that there are.
+/// The placeholders that there are.
 const KNOWN: &str = "{} {.} {/} {//} {/.} {#} {%}, and {1} {1.} {1/} {1//} {1/.} {-1} with the number of a value";
 
 /// Takes a word apart.
 ///
 /// Other text in braces stays as it is, because it is often a program: `awk '{print}'`, `a{2,3}`, `${HOME}`, `{{.Name}}`. Only what looks like a
-/// place of GNU parallel that there is not here is refused.
+/// placeholder of GNU parallel that does not exist here is refused.
 pub fn pieces(word: &[u8]) -> Result<Vec<Piece>, String> {
     let (mut pieces, mut text, mut at) = (Vec::new(), Vec::new(), 0);
     while at < word.len() {
         if let Some((inner, end)) = braces(&word[at..]) {
-            if let Some(place) = place(inner) {
+            if let Some(found) = placeholder(inner) {
                 if !text.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut text)));
                 }
-                pieces.push(Piece::Place(place));
+                pieces.push(Piece::Placeholder(found));
                 at += end;
                 continue;
             }
@@ -60,7 +60,7 @@ pub fn pieces(word: &[u8]) -> Result<Vec<Piece>, String> {
             if !is_text && is_mistaken(inner) {
                 let inner = String::from_utf8_lossy(inner);
                 return Err(format!(
-                    "{{{inner}}} is no place for a value; there are {KNOWN}. If it is meant as text, pass it as a value: COMMAND {{1}} {{2}} ::: '{{{inner}}}' ::: VALUES"
+                    "{{{inner}}} is not a placeholder; there are {KNOWN}. If it is meant as text, pass it as a value: COMMAND {{1}} {{2}} ::: '{{{inner}}}' ::: VALUES"
                 ));
             }
         }
@@ -80,10 +80,10 @@ fn braces(text: &[u8]) -> Option<(&[u8], usize)> {
     Some((&inner[..end], end + 2))
 }
 
-fn place(inner: &[u8]) -> Option<Place> {
+fn placeholder(inner: &[u8]) -> Option<Placeholder> {
     match inner {
-        b"#" => return Some(Place::Number),
-        b"%" => return Some(Place::Slot),
+        b"#" => return Some(Placeholder::Number),
+        b"%" => return Some(Placeholder::Slot),
         _ => {}
     }
     let (number, suffix) = inner.split_at(number_bytes(inner));
@@ -96,13 +96,13 @@ fn place(inner: &[u8]) -> Option<Place> {
         _ => return None,
     };
     if number.is_empty() {
-        return Some(Place::Values(part));
+        return Some(Placeholder::Values(part));
     }
     let number: isize = std::str::from_utf8(number).ok()?.parse().ok()?;
     match number {
         0 => None,
-        1.. => Some(Place::Value(number as usize - 1, part)),
-        _ => Some(Place::FromEnd(number.unsigned_abs() - 1, part)),
+        1.. => Some(Placeholder::Value(number as usize - 1, part)),
+        _ => Some(Placeholder::FromEnd(number.unsigned_abs() - 1, part)),
     }
 }
 
@@ -115,7 +115,7 @@ fn number_bytes(text: &[u8]) -> usize {
     }
 }
 
-/// Returns true for what is more likely a mistaken place than a part of a program: a number with something behind it, or a place that only
+/// Returns true for what is more likely a mistaken placeholder than a part of a program: a number with something behind it, or one that only
 /// GNU parallel has (`{..}`, `{+/}`, `{%.gz}`, `{= perl =}`).
 fn is_mistaken(inner: &[u8]) -> bool {
     if inner.len() >= 2 && inner.starts_with(b"=") && inner.ends_with(b"=") {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_of_a_program_stay_text_and_mistaken_places_are_refused() {
+    fn braces_of_a_program_stay_text_and_mistaken_placeholders_are_refused() {
         for text in [
             "{print}",
             "{print $1}",
@@ -252,21 +252,21 @@ mod tests {
             "{99999999999999999999}",
         ] {
             let wrong = pieces(format!("a{text}").as_bytes()).expect_err(text);
-            assert!(wrong.starts_with(&format!("{text} is no place")) && wrong.contains("{/.}"), "{wrong}");
+            assert!(wrong.starts_with(&format!("{text} is not a placeholder")) && wrong.contains("{/.}"), "{wrong}");
         }
     }
 
     #[test]
-    fn places_are_found_in_words() {
-        let place = |place| vec![Piece::Place(place)];
+    fn placeholders_are_found_in_words() {
+        let placeholder = |found| vec![Piece::Placeholder(found)];
         for (text, found) in [
-            ("{}", place(Place::Values(Part::Whole))),
-            ("{//}", place(Place::Values(Part::Folder))),
-            ("{12/.}", place(Place::Value(11, Part::NameStem))),
-            ("{-1.}", place(Place::FromEnd(0, Part::Stem))),
-            ("{#}", place(Place::Number)),
-            ("{%}", place(Place::Slot)),
-            ("{a{1}", vec![Piece::Text(b"{a".to_vec()), Piece::Place(Place::Value(0, Part::Whole))]),
+            ("{}", placeholder(Placeholder::Values(Part::Whole))),
+            ("{//}", placeholder(Placeholder::Values(Part::Folder))),
+            ("{12/.}", placeholder(Placeholder::Value(11, Part::NameStem))),
+            ("{-1.}", placeholder(Placeholder::FromEnd(0, Part::Stem))),
+            ("{#}", placeholder(Placeholder::Number)),
+            ("{%}", placeholder(Placeholder::Slot)),
+            ("{a{1}", vec![Piece::Text(b"{a".to_vec()), Piece::Placeholder(Placeholder::Value(0, Part::Whole))]),
             ("", vec![Piece::Text(Vec::new())]),
         ] {
             assert_eq!(pieces(text.as_bytes()), Ok(found), "{text}");
