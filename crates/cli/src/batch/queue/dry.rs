@@ -8,18 +8,18 @@ use gristmill_queue::{Job, quoted};
 
 use crate::terminal::messages::printable;
 
-/// Returns the line of a job, and behind it the names of those that it waits for.
-pub fn line(job: &Job, jobs: &[Job]) -> OsString {
+/// Returns the line of a job, and behind it the names of those that it waits for. The shell is in `folder`.
+pub fn line(job: &Job, jobs: &[Job], folder: &Path) -> OsString {
     // One after another, all would run in the first slot.
     let job = job.in_slot(1);
+    let directory = job.directory.as_deref().filter(|directory| *directory != folder);
+    let is_plain = directory.is_none() && job.environment.is_empty();
     let mut line = match &job.words[..] {
-        [shell, flag, line]
-            if shell == "sh" && flag == "-c" && job.directory.is_none() && job.environment.is_empty() =>
-        {
+        [shell, flag, line] if shell == "sh" && flag == "-c" && is_plain => {
             // A line is shown as it was written; in a terminal, it must not move the cursor.
             if io::stdout().is_terminal() { printable(&line.to_string_lossy()).into() } else { line.clone() }
         }
-        _ => in_words(&job).into(),
+        _ => in_words(&job, directory).into(),
     };
     if !job.after.is_empty() {
         let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
@@ -28,14 +28,13 @@ pub fn line(job: &Job, jobs: &[Job]) -> OsString {
     line
 }
 
-fn in_words(job: &Job) -> String {
+fn in_words(job: &Job, directory: Option<&Path>) -> String {
     let variables = job.environment.iter().map(|(name, value)| OsString::from(format!("{name}={value}")));
     let env = (!job.environment.is_empty()).then(|| "env".into());
     let words = env.into_iter().chain(variables).chain(job.words.iter().cloned());
     let words = words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ");
-    match &job.directory {
-        // Behind --, a name that begins with - is no option; CDPATH does not hold for one that begins with ./ or /.
-        Some(directory) => format!("(cd -- {} && {words})", quoted(Path::new(".").join(directory).as_os_str())),
+    match directory {
+        Some(directory) => format!("(cd {} && {words})", quoted(directory.as_os_str())),
         None => words,
     }
 }
