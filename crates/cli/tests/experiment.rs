@@ -11,6 +11,8 @@ mod machine;
 mod private;
 #[path = "experiment/queue.rs"]
 mod queue;
+#[path = "experiment/rules.rs"]
+mod rules;
 #[path = "experiment/scale.rs"]
 mod scale;
 

@@ -6,6 +6,7 @@
 //!   combined   a command and values for its places (`command {} ::: a b`)
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
+//!  halt       when no further jobs begin
 //!  states     which job begins next, which is retried, which is skipped
 //!  journal    lines that survive a crash, and what they say is done
 //! ```
@@ -19,10 +20,12 @@ mod lines;
 mod combined;
 mod table;
 mod outcome;
+mod halt;
 mod states;
 mod journal;
 
 pub use combined::{SEPARATOR, combined};
+pub use halt::Halt;
 pub use job::{Job, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
 pub use lines::lines;

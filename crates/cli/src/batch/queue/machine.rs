@@ -371,12 +371,13 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::queue::admission::{Admission, StartLimits};
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::reporter::Reports;
     use gristmill_counters::traffic::Monitored;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
-    use gristmill_queue::{Job, Queue, Rules, keys};
+    use gristmill_queue::{Halt, Job, Queue, Rules, keys};
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -407,12 +408,14 @@ mod tests {
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
         let (_told, tell) = io::pipe().expect("a pipe");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports = Reports { output: None, history: None, json: false, quiet: true };
+        let reports = Reports { output: None, history: None, log: None, json: false, quiet: true };
         let jobs = vec![Job::shell("while :; do :; done"); 2];
         let keys = keys(&jobs);
-        let queue = Queue::new(&jobs, Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
+        let queue = Queue::new(&jobs, Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
         let link = Link { tell, signals };
-        let mut runner = Runner::new(&reports, &jobs, &keys, queue, None, freezer, link).expect("a runner");
+        let admission = Admission::new(StartLimits::default(), 2);
+        let mut runner =
+            Runner::new(&reports, &jobs, &keys, (queue, admission), None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
         runner.end_programs();

@@ -8,6 +8,8 @@
 //!  identity   the names of programs and inputs in the history
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
+//!  admission  limits for starting: the load and the free memory
+//!  log        a table of all attempts
 //!  record     what is told of each: lines of JSON, the summary
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
@@ -28,6 +30,8 @@ mod heartbeat;
 mod identity;
 mod program;
 mod guard;
+mod admission;
+mod log;
 mod record;
 mod recorder;
 mod live;
@@ -50,14 +54,16 @@ use gristmill::{Error, units};
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
+use gristmill_queue::{Halt, Job, Past, Queue, Rules, State, keys};
 use gristmill_schedule::Limits;
 
+use self::log::Log;
 use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
+use admission::Admission;
 use counts::Counters;
 use journal::Journal;
 use probing::Probing;
@@ -85,8 +91,13 @@ pub struct Programs {
     by_bandwidth: bool,
 
     /// Go on after a program has failed; those that wait for it are skipped
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "halt")]
     keep_going: bool,
+
+    /// When to begin no further program: soon after a failure, now to end those that run as well, or never; and for another number
+    /// soon,fail=N, now,fail=N, soon,success=N or now,success=N [default: soon]
+    #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
+    halt: Option<Halt>,
 
     /// Print the commands that would run, and run none
     #[arg(long)]
@@ -116,9 +127,16 @@ pub struct Programs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
 
+    /// How long to wait before a program that failed is tried again, unless its job says otherwise
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    retry_delay: Option<Duration>,
+
     /// Memory for all programs that run at the same time [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<usize>,
+
+    #[command(flatten)]
+    limits: admission::StartLimits,
 
     /// Print a line of JSON for each program that ends, instead of its output, which goes to standard error
     #[arg(long)]
@@ -127,6 +145,10 @@ pub struct Programs {
     /// Write a page that shows when each program ran
     #[arg(long, value_name = "FILE.html")]
     timeline: Option<PathBuf>,
+
+    /// Write a line for each attempt that ends into a table
+    #[arg(long, value_name = "FILE.tsv")]
+    log: Option<PathBuf>,
 
     /// The history of runs [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE", conflicts_with = "no_history")]
@@ -180,10 +202,23 @@ impl Slots {
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
         let mut jobs = list::read(self.jobs.as_deref(), &self.command)?;
-        for job in &mut jobs {
+        for (number, job) in jobs.iter_mut().enumerate() {
             job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.retries));
+            if job.retry_delay.is_some() && job.retries == Some(0) {
+                return Err(Failure::Usage(format!(
+                    "job {}: retry_delay has nothing to delay, because the job is not tried again; add retries",
+                    number + 1
+                )));
+            }
+            job.retry_delay = job.retry_delay.or(self.retry_delay);
         }
+        if self.retry_delay.is_some() && jobs.iter().all(|job| job.retries == Some(0)) {
+            return Err(Failure::Usage(
+                "--retry-delay has nothing to delay: no job is tried again; add --retries N".to_owned(),
+            ));
+        }
+        self.limits.check()?;
         let keys = keys(&jobs);
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
@@ -207,7 +242,7 @@ impl Programs {
         let rules = Rules {
             slots,
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
-            keep_going: self.keep_going,
+            halt: if self.keep_going { Halt::NEVER } else { self.halt.unwrap_or(Halt::SOON) },
         };
         let mut queue = Queue::new(&jobs, rules);
         for (job, key) in keys.iter().enumerate() {
@@ -224,23 +259,28 @@ impl Programs {
         if let Some(output) = &self.output {
             std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
         }
+        let log = self.log.as_deref().map(Log::open).transpose()?;
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let reports = Reports {
             output: self.output.clone(),
             history: self.history.clone().or_else(in_home).filter(|_| !self.no_history),
+            log,
             json: self.json,
             quiet: self.quiet,
         };
+        let mut admission = Some(Admission::new(self.limits, processors));
         let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let mut runner = match Runner::new(&reports, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
-                Ok(runner) => runner,
-                Err(source) => {
-                    tell(format_args!("preparing to run programs: {source}"));
-                    return 1;
-                }
-            };
+            let admission = admission.take().expect("it is taken once");
+            let mut runner =
+                match Runner::new(&reports, &jobs, &keys, (queue, admission), journal.as_ref(), &freezer, link) {
+                    Ok(runner) => runner,
+                    Err(source) => {
+                        tell(format_args!("preparing to run programs: {source}"));
+                        return 1;
+                    }
+                };
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(jobs.len());
             let chooses = slots > processors && self.by_bandwidth;
@@ -376,9 +416,11 @@ fn dry_run(jobs: &[Job], queue: &Queue) -> Result<(), Failure> {
             [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
             words => words.join(" "),
         };
-        let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-        let after =
-            if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
+        let names = |before: &[usize], word: &str| {
+            let names: Vec<&str> = before.iter().map(|before| jobs[*before].name.as_str()).collect();
+            if names.is_empty() { String::new() } else { format!("  # {word} {}", printable(&names.join(", "))) }
+        };
+        let after = names(&job.after, "after") + &names(&job.after_any, "after any outcome of");
         print(format!("{shown}{after}"))?;
     }
     Ok(())

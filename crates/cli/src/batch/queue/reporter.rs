@@ -10,6 +10,7 @@ use gristmill_schedule::Reason;
 
 use super::capture::Written;
 use super::live::Live;
+use super::log::Log;
 use super::program::Program;
 use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
@@ -21,6 +22,8 @@ pub struct Reports {
     /// The folder for their output.
     pub output: Option<PathBuf>,
     pub history: Option<PathBuf>,
+    /// The table of attempts.
+    pub log: Option<Log>,
     /// Lines of JSON on standard output.
     pub json: bool,
     /// No table and no summary.
@@ -32,6 +35,7 @@ pub struct Reporter<'a> {
     jobs: &'a [Job],
     records: Vec<Record>,
     pub recorder: Recorder,
+    log: Option<&'a Log>,
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     pub live: Live,
@@ -41,11 +45,13 @@ pub struct Reporter<'a> {
     tier: Option<&'static str>,
     pub json: bool,
     pub quiet: bool,
+    /// A report could not be written.
+    pub is_broken: bool,
     began: Instant,
 }
 
 impl<'a> Reporter<'a> {
-    pub fn new(reports: &Reports, jobs: &'a [Job]) -> Reporter<'a> {
+    pub fn new(reports: &'a Reports, jobs: &'a [Job]) -> Reporter<'a> {
         let recorder = Recorder::open(reports.history.as_deref());
         let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Reporter {
@@ -53,11 +59,13 @@ impl<'a> Reporter<'a> {
             records: Vec::new(),
             usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
             recorder,
+            log: reports.log.as_ref(),
             live,
             decided: BTreeMap::new(),
             tier: None,
             json: reports.json,
             quiet: reports.quiet,
+            is_broken: false,
             began: Instant::now(),
         }
     }
@@ -86,15 +94,37 @@ impl<'a> Reporter<'a> {
     pub fn note(&mut self, record: Record) -> Option<Written> {
         let line = self.json.then(|| Written::text(format!("{}\n", record.json(&self.jobs[record.job]))));
         self.recorder.note(&record);
+        if let Some(Err(why)) = self.log.map(|log| log.attempt(&self.jobs[record.job], &record)) {
+            self.lost(&why);
+        }
         self.records.push(record);
         line
     }
 
+    /// Writes the jobs that were skipped to the log.
+    pub fn log_skipped(&mut self, queue: &Queue) {
+        let Some(log) = self.log else { return };
+        for (number, job) in self.jobs.iter().enumerate() {
+            if matches!(queue.states()[number], State::Skipped(_))
+                && let Err(why) = log.skipped(number, job)
+            {
+                self.lost(&why);
+            }
+        }
+    }
+
+    fn lost(&mut self, why: &str) {
+        self.live.aside(|| tell(why));
+        self.is_broken = true;
+    }
+
     /// Draws the table again, if it is shown.
-    pub fn show(&mut self, queue: &Queue, running: &BTreeMap<usize, Program>) {
+    ///
+    /// `held` says why no further program begins, if that is so.
+    pub fn show(&mut self, queue: &Queue, running: &BTreeMap<usize, Program>, held: Option<&str>) {
         if self.live.is_shown() {
             let left = self.time_left(queue, running);
-            self.live.show(self.jobs, running.values(), &queue.counts(), left);
+            self.live.show(self.jobs, running.values(), &queue.counts(), left, held);
         }
     }
 
