@@ -14,7 +14,7 @@ use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::machine::{load_now, memory_available_bytes, memory_bytes};
 
-use super::Slots;
+use super::slots::{Slots, slots};
 use crate::terminal::failure::Failure;
 
 /// The limits.
@@ -22,7 +22,7 @@ use crate::terminal::failure::Failure;
 pub struct StartLimits {
     /// Begin a further program only while fewer threads than this run or wait for the disk: a number, or a share of the processors
     /// such as 100%; one program always runs
-    #[arg(long, value_name = "N", value_parser = super::slots)]
+    #[arg(long, value_name = "N", value_parser = slots)]
     load: Option<Slots>,
 
     /// Begin a program only while this much memory is free

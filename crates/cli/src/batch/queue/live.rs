@@ -88,7 +88,8 @@ fn total(all: usize, counts: &Counts, left: Option<Duration>, held: Option<&str>
     format!("{done} of {all} done{failed}, {} running, {} waiting{held}{left}", counts.running, counts.waiting)
 }
 
-fn seconds(time: Duration) -> String {
+/// Returns a time in its largest unit.
+pub fn seconds(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..=99 => format!("{seconds} s"),

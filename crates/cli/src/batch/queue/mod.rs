@@ -1,6 +1,7 @@
 //! The queue: runs programs, keeps their output apart, and survives its own death.
 //!
 //! ```text
+//!  slots      a number of programs, or a share of the processors
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
@@ -9,8 +10,8 @@
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  admission  limits for starting: the load and the free memory
-//!  log        a table of all attempts
 //!  record     what is told of each: lines of JSON, the summary
+//!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
@@ -23,6 +24,7 @@
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
+mod slots;
 mod list;
 mod journal;
 mod capture;
@@ -31,8 +33,8 @@ mod identity;
 mod program;
 mod guard;
 mod admission;
-mod log;
 mod record;
+mod log;
 mod recorder;
 mod live;
 mod timeline;
@@ -69,6 +71,7 @@ use journal::Journal;
 use probing::Probing;
 use reporter::Reports;
 use runner::Runner;
+use slots::{Slots, slots};
 
 /// The options of the queue.
 #[derive(Args)]
@@ -94,8 +97,8 @@ pub struct Programs {
     #[arg(long, short, conflicts_with = "halt")]
     keep_going: bool,
 
-    /// When to begin no further program: soon after a failure, now to end those that run as well, or never; and for another number
-    /// soon,fail=N, now,fail=N, soon,success=N or now,success=N [default: soon]
+    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never); soon,fail=N or
+    /// now,success=N count ends [default: soon]
     #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
     halt: Option<Halt>,
 
@@ -172,32 +175,6 @@ Examples:
   find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
-
-/// A number of programs at the same time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Slots {
-    Programs(usize),
-    /// Hundredths of the processors.
-    Percent(usize),
-}
-
-fn slots(text: &str) -> Result<Slots, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse::<usize>() {
-        Ok(number) if (1..=100_000).contains(&number) && text.ends_with('%') => Ok(Slots::Percent(number)),
-        Ok(number) if (1..=100_000).contains(&number) => Ok(Slots::Programs(number)),
-        _ => Err("write a number such as 4, or a share of the processors such as 200%".to_owned()),
-    }
-}
-
-impl Slots {
-    fn of(self, processors: usize) -> usize {
-        match self {
-            Slots::Programs(count) => count,
-            Slots::Percent(percent) => (processors * percent / 100).max(1),
-        }
-    }
-}
 
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
@@ -424,16 +401,4 @@ fn dry_run(jobs: &[Job], queue: &Queue) -> Result<(), Failure> {
         print(format!("{shown}{after}"))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_at_the_same_time_are_a_number_or_a_share_of_the_processors() {
-        let of = |text: &str| slots(text).map(|slots| slots.of(4));
-        assert_eq!([of("3"), of("200%"), of("10%")], [Ok(3), Ok(8), Ok(1)]);
-        assert!(["0", "-1", "x", "%", "0%", "999999"].iter().all(|text| slots(text).is_err()));
-    }
 }

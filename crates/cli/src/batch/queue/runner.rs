@@ -23,6 +23,7 @@ use super::capture::{Capture, Printed, Written};
 use super::guard::{INTERRUPTED, Link};
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
+use super::live::seconds;
 use super::program::{Ending, Observed, Program, outcome_of};
 use super::record::Record;
 use super::remains::{Remains, SWEEP};
@@ -200,6 +201,12 @@ impl<'a> Runner<'a> {
         Ok(None)
     }
 
+    /// Says when the next job is tried again, if nothing runs until then.
+    fn next_attempt(&self) -> Option<String> {
+        let at = self.queue.next_retry().filter(|_| self.running.is_empty())?;
+        Some(format!("the next attempt is in {}", seconds(at.saturating_sub(self.began.elapsed()))))
+    }
+
     /// Once the queue has halted, asks running programs to end if the rule says so, but none that runs whatever the outcome of others.
     fn halt(&mut self) {
         let Some(halt) = self.queue.halted().filter(|_| !self.has_halted) else { return };
@@ -280,7 +287,8 @@ impl<'a> Runner<'a> {
             self.sync();
         }
         self.sweep();
-        self.reporter.show(&self.queue, &self.running, self.admission.held().map(|held| held.words()));
+        let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
+        self.reporter.show(&self.queue, &self.running, held.as_deref());
         Ok(())
     }
 
