@@ -85,6 +85,8 @@ pub struct Queue {
     halting_ends: u32,
     is_halted: bool,
     is_stopped: bool,
+    /// No further job is added.
+    is_closed: bool,
 }
 
 /// The order in which jobs begin: by priority, and then by place.
@@ -129,34 +131,74 @@ impl Need {
 }
 
 impl Queue {
-    /// Makes a queue in which every job waits.
+    /// Makes a queue of a whole list, in which every job waits.
     pub fn new(jobs: &[Job], rules: Rules) -> Queue {
-        let mut needs: Vec<Need> = jobs.iter().map(Need::of).collect();
-        for (at, job) in jobs.iter().enumerate() {
-            job.after.iter().for_each(|before| needs[*before].dependents.push(at));
-            job.after_any.iter().for_each(|before| needs[*before].dependents_any.push(at));
-        }
-        let blockers: Vec<usize> = jobs.iter().map(|job| job.after.len() + job.after_any.len()).collect();
-        let free = jobs.iter().enumerate().filter(|(at, _)| blockers[*at] == 0);
+        let mut queue = Queue::open(rules);
+        queue.add(jobs);
+        queue.close();
+        queue
+    }
+
+    /// Makes a queue without jobs, to which [`Queue::add`] adds them until [`Queue::close`].
+    ///
+    /// ```
+    /// use gristmill_queue::{Halt, Job, Queue, Rules};
+    ///
+    /// let mut queue = Queue::open(Rules { slots: 2, memory_bytes: 0, halt: Halt::SOON });
+    /// queue.add(&[Job::shell("make")]);
+    /// assert_eq!((queue.begin(), queue.begin(), queue.is_over()), (Some(0), None, false));
+    /// ```
+    pub fn open(rules: Rules) -> Queue {
         Queue {
             rules: Rules { slots: rules.slots.max(1), ..rules },
-            states: vec![State::Waiting; jobs.len()],
-            attempts: vec![0; jobs.len()],
-            ready: free.map(|(at, job)| (Reverse(job.priority), at)).collect(),
+            states: Vec::new(),
+            attempts: Vec::new(),
+            ready: BTreeSet::new(),
             delayed: BTreeSet::new(),
             now: Duration::ZERO,
             returned: Vec::new(),
-            counts: Counts { waiting: jobs.len(), ..Counts::default() },
+            counts: Counts::default(),
             memory_used_bytes: 0,
             halting_ends: 0,
             is_halted: false,
             is_stopped: false,
-            blockers,
-            jobs: needs,
+            is_closed: false,
+            blockers: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 
-    /// Records that a job had ended before this queue was made. Call it before any job begins.
+    /// Adds jobs, which wait. Their dependencies count from the first job of the queue.
+    pub fn add(&mut self, jobs: &[Job]) {
+        let first = self.jobs.len();
+        self.jobs.extend(jobs.iter().map(Need::of));
+        self.states.resize(self.jobs.len(), State::Waiting);
+        self.attempts.resize(self.jobs.len(), 0);
+        self.counts.waiting += jobs.len();
+        for (at, job) in (first..).zip(jobs) {
+            job.after.iter().for_each(|before| self.jobs[*before].dependents.push(at));
+            job.after_any.iter().for_each(|before| self.jobs[*before].dependents_any.push(at));
+            self.blockers.push(job.after.len() + job.after_any.len());
+            if self.blockers[at] == 0 {
+                self.ready.insert(self.rank(at));
+            }
+        }
+        if self.is_halted {
+            self.leave_all(first);
+        }
+    }
+
+    /// Adds no further job.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Returns true if no further job is added.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Records that a job had ended before this queue was made. Call it before it begins.
     ///
     /// One that waits for others whatever their outcome runs again, after them, if one of them does.
     pub fn restore(&mut self, job: usize, outcome: Outcome) {
@@ -249,7 +291,13 @@ impl Queue {
 
     /// Returns true if no job runs and none will begin.
     pub fn is_over(&self) -> bool {
-        self.counts.running == 0 && (self.is_stopped || self.ready.is_empty() && self.delayed.is_empty())
+        let is_last = self.is_closed || self.is_halted;
+        self.counts.running == 0 && (self.is_stopped || is_last && self.ready.is_empty() && self.delayed.is_empty())
+    }
+
+    /// Returns true if no further job begins, but one that runs whatever the outcome of others.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped || self.is_halted
     }
 
     /// The rule by which the queue has halted, if it has.
@@ -331,13 +379,18 @@ impl Queue {
         let Halt { ends: Some(ends), is_of_success, .. } = self.rules.halt else { return };
         self.halting_ends += u32::from(is_success == is_of_success);
         if self.halting_ends >= ends && !replace(&mut self.is_halted, true) {
-            for job in 0..self.jobs.len() {
-                if self.states[job] == State::Waiting && !self.runs_anyway(job) {
-                    self.leave(job);
-                }
-            }
+            self.leave_all(0);
             // Those that were left do not begin.
             self.delayed.retain(|(_, job)| !self.jobs[*job].is_settled);
+        }
+    }
+
+    /// Leaves the jobs from this place on that wait, but none that runs whatever the outcome of others.
+    fn leave_all(&mut self, first: usize) {
+        for job in first..self.jobs.len() {
+            if self.states[job] == State::Waiting && !self.runs_anyway(job) {
+                self.leave(job);
+            }
         }
     }
 
@@ -455,6 +508,17 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_arrive_after_a_halt_do_not_begin_and_the_queue_is_over_without_the_end_of_its_list() {
+        let mut queue = Queue::open(Rules { halt: Halt::SOON, ..RULES });
+        queue.add(&jobs(&[PLAIN]));
+        assert_eq!(queue.begin(), Some(0));
+        queue.end(0, BAD);
+        queue.add(&jobs(&[PLAIN]));
+        assert_eq!((queue.begin(), queue.is_stopped(), queue.is_over()), (None, true, true));
+        assert_eq!(queue.counts().waiting, 1);
+    }
+
+    #[test]
     fn a_failed_job_is_tried_as_often_as_it_may() {
         let mut queue = Queue::new(&jobs(&[(&[], 2, 0)]), RULES);
         for again in [true, true, false] {
@@ -491,6 +555,23 @@ mod tests {
         queue.begin();
         queue.interrupt(0);
         assert_eq!((queue.begin(), queue.is_over(), queue.states()[0].clone()), (None, true, State::Waiting));
+    }
+
+    /// A list was read to its end before its first job began, so `tail -f list | gristmill batch` never began.
+    #[test]
+    fn jobs_begin_as_they_are_added_and_the_queue_is_over_when_it_is_closed() {
+        let mut queue = Queue::open(Rules { slots: 1, ..RULES });
+        assert_eq!((queue.begin(), queue.is_over()), (None, false));
+        let two = jobs(&[PLAIN; 2]);
+        queue.add(&two[..1]);
+        assert_eq!(queue.begin(), Some(0));
+        queue.add(&two[1..]);
+        assert!(!queue.end(0, GOOD));
+        assert_eq!(queue.begin(), Some(1));
+        queue.close();
+        assert!(!queue.is_over());
+        queue.end(1, BAD);
+        assert_eq!((queue.is_over(), queue.counts().failed), (true, 1));
     }
 
     proptest! {

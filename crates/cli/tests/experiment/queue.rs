@@ -120,6 +120,46 @@ fn programs_that_fail_or_cannot_start_end_the_queue_with_status_1() {
     assert!(text(&stderr).contains("100 failed") && text(&stderr).contains("and 95 more"), "{}", text(&stderr));
 }
 
+/// `tail -f list | gristmill batch` read the list to its end before the first job began, so that none ever began.
+#[test]
+fn jobs_begin_while_their_list_arrives() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let begin = |options: &str| {
+        let mut command = gristmill(["batch", "--no-history"]);
+        command.args(options.split_ascii_whitespace()).current_dir(dir.path()).stdin(Stdio::piped());
+        let mut queue = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let list = queue.stdin.take().expect("a pipe");
+        (queue, list)
+    };
+    let (queue, mut list) = begin("--journal j");
+    for number in 1..=3 {
+        // The beginning of the next line arrives as well.
+        write!(list, "touch {number}\n: half of ").expect("it reads");
+        wait_for("a job began", || dir.path().join(number.to_string()).exists());
+        writeln!(list, "line {number}").expect("it reads");
+    }
+    drop(list);
+    let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
+    assert!(status.success() && text(&stderr).contains("6 programs: 6 succeeded"), "{}", text(&stderr));
+    // What has ended does not run again, and what arrives later runs.
+    let (queue, mut list) = begin("--journal j --resume");
+    write!(list, "touch 1\ntouch 4").expect("it reads");
+    fs::remove_file(dir.path().join("1")).expect("it was made");
+    drop(list);
+    assert!(queue.wait_with_output().expect("it ends").status.success());
+    assert!(dir.path().join("4").exists() && !dir.path().join("1").exists());
+    // A failure, or Ctrl-C, ends the queue although the list goes on.
+    let (queue, mut list) = begin("");
+    writeln!(list, "exit 3").expect("it reads");
+    let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
+    assert!(status.code() == Some(1) && text(&stderr).contains("1 failed"), "{}", text(&stderr));
+    let (queue, mut list) = begin("");
+    writeln!(list, "touch 5").expect("it reads");
+    wait_for("a job began", || dir.path().join("5").exists());
+    kill_process(Pid::from_raw(queue.id() as i32).expect("a number"), Signal::INT).expect("it runs");
+    assert!(!queue.wait_with_output().expect("it ends").status.success());
+}
+
 #[test]
 fn a_list_that_makes_no_sense_is_refused_before_anything_runs() {
     let dir = tempfile::tempdir().expect("a directory");

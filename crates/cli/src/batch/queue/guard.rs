@@ -1,10 +1,10 @@
 //! The watchdog: the process that the user started. The programs are run by a copy of it, the scheduler.
 //!
 //! ```text
-//!  guard  --- signals ------------------------------> scheduler
-//!         <-- "start JOB ATTEMPT PID", "end JOB" ----    | starts
-//!                       ^                                v
-//!                       +------ "start" ------------- programs
+//!  guard  --- signals ----------------------------------> scheduler
+//!         <-- "start JOB ATTEMPT LAST KEY PID", "end JOB"    | starts
+//!                       ^                                    v
+//!                       +------ "start" ----------------- programs
 //! ```
 //!
 //! A program itself writes its line before it begins, so the guard knows of every one that has begun.
@@ -26,7 +26,7 @@ use gristmill_os::process::{Death, fork_worker};
 use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::stop::Stop;
 use gristmill_os::wake::poll;
-use gristmill_queue::{Entry, Job};
+use gristmill_queue::Entry;
 use rustix::process::{Pid, getpid, set_child_subreaper, set_parent_process_death_signal};
 
 use super::journal::{Journal, now_ms};
@@ -36,8 +36,6 @@ use crate::terminal::messages::tell;
 
 /// What guard and scheduler both know.
 pub struct Plan<'a> {
-    pub jobs: &'a [Job],
-    pub keys: &'a [String],
     pub journal: Option<&'a Journal>,
     pub freezer: &'a Freezer,
 }
@@ -53,7 +51,17 @@ pub struct Link {
 /// A program that has begun, as far as the guard knows.
 struct Begun {
     attempt: u32,
+    /// It is not tried again, however it ends.
+    is_last: bool,
+    /// The key of its job in the journal.
+    key: String,
     pid: Pid,
+}
+
+/// Returns the line of a program that begins, without its end: the program adds its process number. It has all that the guard must know of a
+/// job, since jobs arrive after the guard has begun.
+pub fn start_note(job: usize, attempt: u32, is_last: bool, key: &str) -> String {
+    format!("start {job} {attempt} {} {key} ", u8::from(is_last))
 }
 
 /// Runs `schedule` in a copy of this process, and cleans up after it. Returns its exit status.
@@ -150,11 +158,11 @@ impl Lines {
 fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>) {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     match words[..] {
-        ["start", job, attempt, pid] => {
+        ["start", job, attempt, is_last, key, pid] => {
             if let (Ok(job), Ok(attempt), Some(pid)) =
                 (job.parse(), attempt.parse(), pid.parse().ok().and_then(Pid::from_raw))
             {
-                known.insert(job, Begun { attempt, pid });
+                known.insert(job, Begun { attempt, is_last: is_last == "1", key: key.to_owned(), pid });
             }
         }
         ["end", job] => {
@@ -178,7 +186,7 @@ fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>) -> io::Result<()> {
     // 2. Write down what ended by itself.
     let mut ends = Vec::new();
     let began = Instant::now();
-    for (job, begun) in known {
+    for begun in known.values() {
         let mut status = now_ended(begun.pid);
         while matches!(status, Ok(None)) && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(1));
@@ -187,9 +195,9 @@ fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>) -> io::Result<()> {
         let Ok(Some(status)) = status else { continue };
         let outcome = outcome_of(status);
         // Killed is what we did.
-        let is_last = outcome.is_success() || begun.attempt > plan.jobs[*job].retries.unwrap_or(0);
+        let is_last = outcome.is_success() || begun.is_last;
         if outcome != gristmill_queue::Outcome::Killed(9) && is_last {
-            ends.push(Entry::End { key: plan.keys[*job].clone(), outcome, at_ms: now_ms() });
+            ends.push(Entry::End { key: begun.key.clone(), outcome, at_ms: now_ms() });
         }
     }
     if let Some(journal) = plan.journal {

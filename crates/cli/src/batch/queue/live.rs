@@ -31,12 +31,12 @@ impl Live {
         self.bar.is_some()
     }
 
-    /// Draws the table.
+    /// Draws the table. The number of all jobs is `None` while the list arrives.
     pub fn show<'p>(
         &self,
         jobs: &[Job],
         running: impl Iterator<Item = &'p Program>,
-        counts: &Counts,
+        (counts, all): (&Counts, Option<usize>),
         left: Option<Duration>,
         held: Option<&str>,
     ) {
@@ -48,7 +48,7 @@ impl Live {
         if more > 0 {
             rows.push(format!("and {more} more"));
         }
-        rows.push(total(jobs.len(), counts, left, held));
+        rows.push(total(all, counts, left, held));
         bar.set_message(rows.join("\n"));
     }
 
@@ -80,12 +80,13 @@ fn row(job: &Job, program: &Program, now: Instant) -> String {
     format!("{state:9} {:>7}  {name}{attempt}", seconds(now - program.began))
 }
 
-fn total(all: usize, counts: &Counts, left: Option<Duration>, held: Option<&str>) -> String {
+fn total(all: Option<usize>, counts: &Counts, left: Option<Duration>, held: Option<&str>) -> String {
     let done = counts.succeeded + counts.failed + counts.skipped;
     let failed = if counts.failed > 0 { format!(", {} failed", counts.failed) } else { String::new() };
     let left = left.map_or(String::new(), |left| format!("; about {} left", seconds(left)));
     let held = held.map_or(String::new(), |held| format!(" ({held})"));
-    format!("{done} of {all} done{failed}, {} running, {} waiting{held}{left}", counts.running, counts.waiting)
+    let all = all.map_or(String::new(), |all| format!(" of {all}"));
+    format!("{done}{all} done{failed}, {} running, {} waiting{held}{left}", counts.running, counts.waiting)
 }
 
 /// Returns a time in its largest unit.
@@ -106,8 +107,9 @@ mod tests {
     fn the_last_row_tells_how_far_the_queue_has_come() {
         let counts = Counts { waiting: 4, running: 2, succeeded: 3, failed: 1, skipped: 0 };
         let left = Some(Duration::from_secs(150));
-        assert_eq!(total(10, &counts, left, None), "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
-        let row = total(10, &counts, None, Some("held by --load"));
-        assert_eq!(row, "4 of 10 done, 1 failed, 2 running, 4 waiting (held by --load)");
+        let row = total(Some(10), &counts, left, None);
+        assert_eq!(row, "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
+        let row = total(None, &counts, None, Some("held by --load"));
+        assert_eq!(row, "4 done, 1 failed, 2 running, 4 waiting (held by --load)");
     }
 }

@@ -49,6 +49,7 @@ mod machine;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
@@ -56,7 +57,7 @@ use gristmill::{Error, units};
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Halt, Job, Past, Queue, Rules, State, keys};
+use gristmill_queue::{Halt, Job, Past, Rules, State};
 use gristmill_schedule::Limits;
 
 use self::log::Log;
@@ -68,9 +69,10 @@ use crate::terminal::standard_output::print;
 use admission::Admission;
 use counts::Counters;
 use journal::Journal;
+use list::{Defaults, List};
 use probing::Probing;
 use reporter::Reports;
-use runner::Runner;
+use runner::{Before, Runner};
 use slots::{Slots, slots};
 
 /// The options of the queue.
@@ -178,25 +180,15 @@ Ctrl-C once begins no further program, twice ends all. Exit status 1 if a progra
 
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
-        let mut jobs = list::read(self.jobs.as_deref(), &self.command)?;
-        for (number, job) in jobs.iter_mut().enumerate() {
-            job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
-            job.retries = job.retries.or(Some(self.retries));
-            if job.retry_delay.is_some() && job.retries == Some(0) {
-                return Err(Failure::Usage(format!(
-                    "job {}: retry_delay has nothing to delay, because the job is not tried again; add retries",
-                    number + 1
-                )));
-            }
-            job.retry_delay = job.retry_delay.or(self.retry_delay);
-        }
-        if self.retry_delay.is_some() && jobs.iter().all(|job| job.retries == Some(0)) {
+        self.limits.check()?;
+        let defaults = Defaults { timeout: self.timeout, retries: self.retries, retry_delay: self.retry_delay };
+        let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        // Those that arrive later say nothing of it.
+        if self.retry_delay.is_some() && self.retries == 0 && list.jobs().iter().all(|job| job.retries == Some(0)) {
             return Err(Failure::Usage(
                 "--retry-delay has nothing to delay: no job is tried again; add --retries N".to_owned(),
             ));
         }
-        self.limits.check()?;
-        let keys = keys(&jobs);
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
         let (journal, past) = match &self.journal {
@@ -207,9 +199,12 @@ impl Programs {
             }
             None => (None, Past::default()),
         };
+        let before = Before { past, retries_failed: self.resume_failed };
         let processors = processors().usable;
         let available_bytes = memory_available_bytes().map_err(system("asking for the available memory"))?;
-        let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(jobs.len().max(1));
+        // While a list arrives, nobody knows its length.
+        let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
+        let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
         let slots = wanted.min(slots_by_files(self.by_bandwidth, processors));
         if slots < wanted && !self.quiet {
             tell(format_args!(
@@ -221,22 +216,16 @@ impl Programs {
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
             halt: if self.keep_going { Halt::NEVER } else { self.halt.unwrap_or(Halt::SOON) },
         };
-        let mut queue = Queue::new(&jobs, rules);
-        for (job, key) in keys.iter().enumerate() {
-            match past.ended.get(key) {
-                Some(outcome) if outcome.is_success() || !self.resume_failed => queue.restore(job, outcome.clone()),
-                _ => {}
-            }
-        }
         if self.dry_run {
-            return dry_run(&jobs, &queue);
+            return dry_run(list, &before, rules);
         }
+        let queue = before.queue(&list, rules);
         // 2. What cannot be written fails at once, not after hours.
         self.timeline.as_ref().map(begun).transpose()?;
         if let Some(output) = &self.output {
             std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
         }
-        let log = self.log.as_deref().map(Log::open).transpose()?;
+        let log = self.log.as_deref().map(Log::open).transpose()?.map(Rc::new);
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let reports = Reports {
@@ -246,27 +235,26 @@ impl Programs {
             json: self.json,
             quiet: self.quiet,
         };
-        let mut admission = Some(Admission::new(self.limits, processors));
-        let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
+        let admission = Admission::new(self.limits, processors);
+        let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let admission = admission.take().expect("it is taken once");
-            let mut runner =
-                match Runner::new(&reports, &jobs, &keys, (queue, admission), journal.as_ref(), &freezer, link) {
-                    Ok(runner) => runner,
-                    Err(source) => {
-                        tell(format_args!("preparing to run programs: {source}"));
-                        return 1;
-                    }
-                };
+            let begin = (before, queue, admission);
+            let mut runner = match Runner::new(&reports, list, begin, journal.as_ref(), &freezer, link) {
+                Ok(runner) => runner,
+                Err(source) => {
+                    tell(format_args!("preparing to run programs: {source}"));
+                    return 1;
+                }
+            };
             // With a processor for each program there is nothing to choose.
-            let slots = rules.slots.min(jobs.len());
+            let slots = rules.slots.min(length);
             let chooses = slots > processors && self.by_bandwidth;
             if self.by_bandwidth && !chooses && !self.quiet {
                 tell(format_args!(
                     "--by-bandwidth has nothing to choose: at most {slots} programs run at the same time, on {processors} processors; -j takes more"
                 ));
             }
-            let is_short = chooses && runner.reporter().recorder.is_shorter(&jobs, processors, WORTH_CHOOSING_S);
+            let is_short = chooses && runner.is_short(processors, WORTH_CHOOSING_S);
             if is_short && !self.quiet {
                 tell(format_args!(
                     "this list usually takes less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
@@ -289,7 +277,7 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_whole(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
+                write_whole(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
             freezer.remove();
@@ -382,23 +370,36 @@ fn slots_by_files(observed: bool, processors: usize) -> usize {
     (raise_file_limit().saturating_sub(OWN) / each).max(1) as usize
 }
 
-/// Prints what would run.
-fn dry_run(jobs: &[Job], queue: &Queue) -> Result<(), Failure> {
-    for (job, state) in jobs.iter().zip(queue.states()) {
-        if *state != State::Waiting {
-            continue;
+/// Prints what would run, as it arrives.
+fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure> {
+    let mut queue = before.queue(&list, rules);
+    let mut from = 0;
+    loop {
+        for (job, state) in list.jobs().iter().zip(queue.states()).skip(from) {
+            if *state == State::Waiting {
+                print(told_dry(job, list.jobs()))?;
+            }
         }
-        let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-        let shown = match &words[..] {
-            [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-            words => words.join(" "),
-        };
-        let names = |before: &[usize], word: &str| {
-            let names: Vec<&str> = before.iter().map(|before| jobs[*before].name.as_str()).collect();
-            if names.is_empty() { String::new() } else { format!("  # {word} {}", printable(&names.join(", "))) }
-        };
-        let after = names(&job.after, "after") + &names(&job.after_any, "after any outcome of");
-        print(format!("{shown}{after}"))?;
+        from = list.jobs().len();
+        if list.file().is_none() {
+            return Ok(());
+        }
+        list.take_in()?;
+        before.add(&list, from, &mut queue);
     }
-    Ok(())
+}
+
+/// Returns the line of a job that would run.
+fn told_dry(job: &Job, jobs: &[Job]) -> String {
+    let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
+    let shown = match &words[..] {
+        [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
+        words => words.join(" "),
+    };
+    let names = |before: &[usize], word: &str| {
+        let names: Vec<&str> = before.iter().map(|before| jobs[*before].name.as_str()).collect();
+        if names.is_empty() { String::new() } else { format!("  # {word} {}", printable(&names.join(", "))) }
+    };
+    let after = names(&job.after, "after") + &names(&job.after_any, "after any outcome of");
+    format!("{shown}{after}")
 }

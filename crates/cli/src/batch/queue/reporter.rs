@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_queue::{Job, Queue, State};
@@ -23,7 +24,7 @@ pub struct Reports {
     pub output: Option<PathBuf>,
     pub history: Option<PathBuf>,
     /// The table of attempts.
-    pub log: Option<Log>,
+    pub log: Option<Rc<Log>>,
     /// Lines of JSON on standard output.
     pub json: bool,
     /// No table and no summary.
@@ -31,11 +32,10 @@ pub struct Reports {
 }
 
 /// Reports on the programs of a queue.
-pub struct Reporter<'a> {
-    jobs: &'a [Job],
+pub struct Reporter {
     records: Vec<Record>,
     pub recorder: Recorder,
-    log: Option<&'a Log>,
+    log: Option<Rc<Log>>,
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     pub live: Live,
@@ -50,16 +50,15 @@ pub struct Reporter<'a> {
     began: Instant,
 }
 
-impl<'a> Reporter<'a> {
-    pub fn new(reports: &'a Reports, jobs: &'a [Job]) -> Reporter<'a> {
+impl Reporter {
+    pub fn new(reports: &Reports) -> Reporter {
         let recorder = Recorder::open(reports.history.as_deref());
         let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Reporter {
-            jobs,
             records: Vec::new(),
-            usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
+            usual: Vec::new(),
             recorder,
-            log: reports.log.as_ref(),
+            log: reports.log.clone(),
             live,
             decided: BTreeMap::new(),
             tier: None,
@@ -67,6 +66,13 @@ impl<'a> Reporter<'a> {
             quiet: reports.quiet,
             is_broken: false,
             began: Instant::now(),
+        }
+    }
+
+    /// Looks up how long jobs usually take that have arrived.
+    pub fn expect(&mut self, jobs: &[Job]) {
+        if self.live.is_shown() {
+            self.usual.extend(self.recorder.usual_seconds(jobs));
         }
     }
 
@@ -91,10 +97,10 @@ impl<'a> Reporter<'a> {
     }
 
     /// Keeps a record. Returns its line, if one is to be printed.
-    pub fn note(&mut self, record: Record) -> Option<Written> {
-        let line = self.json.then(|| Written::text(format!("{}\n", record.json(&self.jobs[record.job]))));
+    pub fn note(&mut self, job: &Job, record: Record) -> Option<Written> {
+        let line = self.json.then(|| Written::text(format!("{}\n", record.json(job))));
         self.recorder.note(&record);
-        if let Some(Err(why)) = self.log.map(|log| log.attempt(&self.jobs[record.job], &record)) {
+        if let Some(Err(why)) = self.log.as_ref().map(|log| log.attempt(job, &record)) {
             self.lost(&why);
         }
         self.records.push(record);
@@ -102,9 +108,9 @@ impl<'a> Reporter<'a> {
     }
 
     /// Writes the jobs that were skipped to the log.
-    pub fn log_skipped(&mut self, queue: &Queue) {
-        let Some(log) = self.log else { return };
-        for (number, job) in self.jobs.iter().enumerate() {
+    pub fn log_skipped(&mut self, jobs: &[Job], queue: &Queue) {
+        let Some(log) = self.log.clone() else { return };
+        for (number, job) in jobs.iter().enumerate() {
             if matches!(queue.states()[number], State::Skipped(_))
                 && let Err(why) = log.skipped(number, job)
             {
@@ -121,10 +127,11 @@ impl<'a> Reporter<'a> {
     /// Draws the table again, if it is shown.
     ///
     /// `held` says why no further program begins, if that is so.
-    pub fn show(&mut self, queue: &Queue, running: &BTreeMap<usize, Program>, held: Option<&str>) {
+    pub fn show(&mut self, jobs: &[Job], queue: &Queue, running: &BTreeMap<usize, Program>, held: Option<&str>) {
         if self.live.is_shown() {
-            let left = self.time_left(queue, running);
-            self.live.show(self.jobs, running.values(), &queue.counts(), left, held);
+            let left = self.time_left(queue, running).filter(|_| queue.is_closed());
+            let all = queue.is_closed().then_some(jobs.len());
+            self.live.show(jobs, running.values(), (&queue.counts(), all), left, held);
         }
     }
 
@@ -152,13 +159,13 @@ impl<'a> Reporter<'a> {
     }
 
     /// Prints the summary.
-    pub fn summarise(&self, queue: &Queue) {
+    pub fn summarise(&self, jobs: &[Job], queue: &Queue) {
         let (counts, took) = (queue.counts(), self.began.elapsed());
         if self.json {
             let _ = print(json_summary(&counts, took, &self.decided).to_string());
         }
         if !self.quiet {
-            summary(self.jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
+            summary(jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
             decisions(&self.decided).into_iter().for_each(tell);
         }
     }

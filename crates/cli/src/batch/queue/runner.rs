@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::wake::Watch;
-use gristmill_queue::{Entry, Job, Outcome, Queue};
+use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -23,6 +23,7 @@ use super::capture::{Capture, Printed, Written};
 use super::guard::{INTERRUPTED, Link};
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
+use super::list::List;
 use super::live::seconds;
 use super::program::{Ending, Observed, Program, outcome_of};
 use super::record::Record;
@@ -39,6 +40,10 @@ const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN
 
 /// The number of the guard's signals among what is waited for; programs have their place plus one.
 const SIGNALS: u64 = 0;
+/// The number of the list among what is waited for, while it arrives.
+const LIST: u64 = u64::MAX;
+/// The jobs that wait from which on no more of the list is read: `yes | gristmill batch` never ends.
+const WAITING_MAX: usize = 100_000;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
 /// The time between two looks whether a reader that does not read has made room.
@@ -59,13 +64,46 @@ pub enum RoundEnd {
     Queue,
 }
 
+/// What has ended before this queue.
+#[derive(Default)]
+pub struct Before {
+    pub past: Past,
+    /// Jobs that failed run again.
+    pub retries_failed: bool,
+}
+
+impl Before {
+    /// Adds jobs to a queue, in which those have ended that ended before.
+    pub fn add(&self, list: &List, from: usize, queue: &mut Queue) {
+        queue.add(&list.jobs()[from..]);
+        for job in from..list.jobs().len() {
+            match self.past.ended.get(list.key(job)) {
+                Some(outcome) if outcome.is_success() || !self.retries_failed => queue.restore(job, outcome.clone()),
+                _ => {}
+            }
+        }
+        if list.file().is_none() {
+            queue.close();
+        }
+    }
+
+    /// Makes the queue of a list.
+    pub fn queue(&self, list: &List, rules: Rules) -> Queue {
+        let mut queue = Queue::open(rules);
+        self.add(list, 0, &mut queue);
+        queue
+    }
+}
+
 /// The running queue.
 pub struct Runner<'a> {
-    jobs: &'a [Job],
-    keys: &'a [String],
+    list: List,
+    before: Before,
     queue: Queue,
     admission: Admission,
     began: Instant,
+    /// The list is among what is waited for.
+    awaits_list: bool,
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
@@ -77,7 +115,7 @@ pub struct Runner<'a> {
     unprinted: VecDeque<Written>,
     /// When to look again whether there is room for it.
     print_at: Instant,
-    reporter: Reporter<'a>,
+    reporter: Reporter,
     observed: Observed,
     output: Option<PathBuf>,
     /// When the first end was written that may not be on the disk.
@@ -94,22 +132,24 @@ pub struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     pub fn new(
-        reports: &'a Reports,
-        jobs: &'a [Job],
-        keys: &'a [String],
-        (queue, admission): (Queue, Admission),
+        reports: &Reports,
+        list: List,
+        (before, queue, admission): (Before, Queue, Admission),
         journal: Option<&'a Journal>,
         freezer: &'a Freezer,
         link: Link,
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
         watch.add(&link.signals, SIGNALS)?;
+        let mut reporter = Reporter::new(reports);
+        reporter.expect(list.jobs());
         Ok(Runner {
-            jobs,
-            keys,
+            list,
+            before,
             queue,
             admission,
             began: Instant::now(),
+            awaits_list: false,
             journal,
             freezer,
             link,
@@ -118,7 +158,7 @@ impl<'a> Runner<'a> {
             remains: Remains::default(),
             unprinted: VecDeque::new(),
             print_at: Instant::now(),
-            reporter: Reporter::new(reports, jobs),
+            reporter,
             observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
@@ -130,21 +170,22 @@ impl<'a> Runner<'a> {
     }
 
     /// The reports on the programs.
-    pub fn reporter(&mut self) -> &mut Reporter<'a> {
+    pub fn reporter(&mut self) -> &mut Reporter {
         &mut self.reporter
     }
 
     /// Prints the summary and returns the exit status.
     pub fn report(&self) -> i32 {
         let counts = self.queue.counts();
-        self.reporter.summarise(&self.queue);
+        self.reporter.summarise(self.list.jobs(), &self.queue);
         // As many have succeeded as were wanted.
         let is_enough = self.queue.halted().is_some_and(|halt| halt.is_of_success);
         let is_broken = self.is_broken || self.reporter.is_broken;
+        let is_unfinished = counts.waiting > 0 || !self.queue.is_closed();
         match () {
             () if is_enough && self.stops == 0 && !is_broken => 0,
-            () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
-            () if is_broken || counts.failed + counts.skipped + counts.waiting > 0 => 1,
+            () if self.stops > 0 && is_unfinished => INTERRUPTED,
+            () if is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
             () => 0,
         }
     }
@@ -186,7 +227,7 @@ impl<'a> Runner<'a> {
             self.admission.is_idle();
             return Ok(None);
         }
-        let (now, jobs) = (Instant::now(), self.jobs);
+        let (now, jobs) = (Instant::now(), self.list.jobs());
         let young =
             |program: &Program| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };
         if self.admission.admits(self.running.values().map(young), now)? {
@@ -229,7 +270,7 @@ impl<'a> Runner<'a> {
 
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.reporter.log_skipped(&self.queue);
+        self.reporter.log_skipped(self.list.jobs(), &self.queue);
         self.sync();
         while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
@@ -256,8 +297,24 @@ impl<'a> Runner<'a> {
         self.observed = observed;
     }
 
-    pub fn jobs(&self) -> &'a [Job] {
-        self.jobs
+    /// The jobs so far.
+    pub fn jobs(&self) -> &[Job] {
+        self.list.jobs()
+    }
+
+    /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors` share their work.
+    pub fn is_short(&self, processors: usize, seconds: f64) -> bool {
+        self.queue.is_closed() && self.reporter.recorder.is_shorter(self.list.jobs(), processors, seconds)
+    }
+
+    /// The records of what has ended.
+    pub fn records(&self) -> &[Record] {
+        self.reporter.records()
+    }
+
+    /// Returns a running program and its job.
+    pub fn program(&mut self, job: usize) -> Option<(&Job, &mut Program)> {
+        self.running.get_mut(&job).map(|program| (&self.list.jobs()[job], program))
     }
 
     /// Waits until something happens, and sees to it.
@@ -273,9 +330,11 @@ impl<'a> Runner<'a> {
         let next = [until, ticks, redraw, sweep, sync, print, retry, look].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis().min(WAIT_MAX_MS) as u32 + 1);
         let mut ended = Vec::new();
+        self.watch_list()?;
         for ready in self.watch.wait(wait_ms)? {
             match ready {
                 SIGNALS => self.take_signal()?,
+                LIST => self.take_in_jobs()?,
                 job => ended.push(job as usize - 1),
             }
         }
@@ -288,23 +347,58 @@ impl<'a> Runner<'a> {
         }
         self.sweep();
         let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
-        self.reporter.show(&self.queue, &self.running, held.as_deref());
+        self.reporter.show(self.list.jobs(), &self.queue, &self.running, held.as_deref());
+        Ok(())
+    }
+
+    /// Waits for more of the list, unless enough jobs wait or none will begin.
+    fn watch_list(&mut self) -> io::Result<()> {
+        let wants_more = !self.queue.is_stopped() && self.queue.counts().waiting < WAITING_MAX;
+        if let Some(file) = self.list.file()
+            && wants_more != self.awaits_list
+        {
+            if wants_more {
+                self.watch.add(file, LIST)?
+            } else {
+                self.watch.remove(file)?
+            }
+            self.awaits_list = wants_more;
+        }
+        Ok(())
+    }
+
+    /// Takes in the jobs that have arrived.
+    fn take_in_jobs(&mut self) -> io::Result<()> {
+        // The list closes its file at its end.
+        if let Some(file) = self.list.file() {
+            self.watch.remove(file)?;
+            self.awaits_list = false;
+        }
+        match self.list.take_in() {
+            Ok(new) => {
+                self.before.add(&self.list, new.start, &mut self.queue);
+                self.reporter.expect(&self.list.jobs()[new]);
+            }
+            Err(failure) => self.break_off(format_args!("{failure}. No further program begins")),
+        }
         Ok(())
     }
 
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
-        let (of, attempt) = ((job, &self.jobs[job]), self.queue.attempts(job));
-        if !self.jobs[job].after.is_empty() || self.queue.runs_anyway(job) {
+        let attempt = self.queue.attempts(job);
+        if !self.list.jobs()[job].after.is_empty() || self.queue.runs_anyway(job) {
             self.sync();
         }
-        self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
+        self.write(&[Entry::Start { key: self.list.key(job).to_owned(), attempt, at_ms: now_ms() }]);
+        let (of, key) = (&self.list.jobs()[job], self.list.key(job));
         let is_asked = self.observed.is_any() || self.reporter.recorder.keeps();
-        let identity = is_asked.then(|| Identity::of(&self.jobs[job]));
+        let identity = is_asked.then(|| Identity::of(of));
         let start = || {
             let observed = (&self.observed, identity.clone());
-            Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)
-                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, observed))
+            Capture::begin(self.output.as_deref(), (job, of), key, attempt).and_then(|capture| {
+                Program::start((job, of, key), attempt, self.freezer, capture, &self.link.tell, observed)
+            })
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -327,7 +421,7 @@ impl<'a> Runner<'a> {
                 if !again && !is_lack {
                     self.write(&[self.end_of(job, outcome.clone())]);
                 }
-                let line = self.reporter.note(Record {
+                let record = Record {
                     job,
                     attempt,
                     at_ms: now_ms(),
@@ -340,8 +434,8 @@ impl<'a> Runner<'a> {
                     tier: self.reporter.tier(),
                     chosen: 0.0,
                     identity,
-                });
-                self.unprinted.extend(line);
+                };
+                self.unprinted.extend(self.reporter.note(&self.list.jobs()[job], record));
                 Ok(false)
             }
         }
@@ -396,7 +490,7 @@ impl<'a> Runner<'a> {
                 Ok(written) => self.unprinted.extend(written),
                 Err(error) => self.break_off(format_args!("the output of a program cannot be read: {error}")),
             }
-            let line = self.reporter.note(Record {
+            let record = Record {
                 job,
                 attempt,
                 at_ms,
@@ -409,8 +503,8 @@ impl<'a> Runner<'a> {
                 tier,
                 chosen,
                 identity: program.identity.take(),
-            });
-            self.unprinted.extend(line);
+            };
+            self.unprinted.extend(self.reporter.note(&self.list.jobs()[job], record));
         }
         Ok(())
     }
@@ -436,7 +530,7 @@ impl<'a> Runner<'a> {
     }
 
     fn end_of(&self, job: usize, outcome: Outcome) -> Entry {
-        Entry::End { key: self.keys[job].clone(), outcome, at_ms: now_ms() }
+        Entry::End { key: self.list.key(job).to_owned(), outcome, at_ms: now_ms() }
     }
 
     /// Writes to the journal. If that fails, no further program begins.
