@@ -152,6 +152,10 @@ fn a_job_after_any_outcome_runs_although_others_failed_or_did_not_run() {
         [[job]]\nname='fails'\ncommand='echo fails >> seen; exit 1'\n\
         [[job]]\nname='skipped'\ncommand='echo skipped >> seen'\nafter=['fails']\n";
     let never = "[[job]]\nname='never'\ncommand='echo never >> seen'\n";
+    let dir = tempfile::tempdir().expect("a directory");
+    let dry = queue(dir.path(), "--dry-run", &(clean.to_owned() + never)).output().expect("it starts").stdout;
+    let dry = String::from_utf8(dry).expect("text");
+    assert!(dry.contains("echo clean >> seen  # after any outcome of fails, skipped, never\n"), "{dry}");
     for (options, expected) in [
         // Nothing else begins after the failure.
         ("-j1", ["fails", "clean"].to_vec()),

@@ -26,7 +26,7 @@ pub struct StartLimits {
     load: Option<Slots>,
 
     /// Begin a program only while this much memory is free
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    #[arg(long, visible_alias = "memfree", value_name = "SIZE", value_parser = units::bytes)]
     free_memory: Option<usize>,
 }
 
