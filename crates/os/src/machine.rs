@@ -88,6 +88,13 @@ pub fn memory_bytes() -> io::Result<u64> {
     Ok(cgroup::memory_limit_bytes().map_or(machine, |limit| limit.min(machine)))
 }
 
+/// The number of processes that the kernel has killed for lack of memory in this process's cgroup.
+///
+/// Without a cgroup it is that of the whole machine. `None` if the kernel does not count them.
+pub fn oom_kills() -> Option<u64> {
+    cgroup::oom_kills()
+}
+
 /// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not counted.
 ///
 /// It is the load of this moment, of which the load average is the mean of the last minutes.

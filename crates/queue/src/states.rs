@@ -60,6 +60,8 @@ pub struct Counts {
     pub failed: usize,
     /// Jobs that were skipped.
     pub skipped: usize,
+    /// Those that had succeeded or failed before this queue, and did not run in it. They are counted above, too.
+    pub ended_before: usize,
 }
 
 /// The states of all jobs.
@@ -436,6 +438,7 @@ impl Queue {
         while let Some((job, outcome)) = self.returned.pop() {
             if self.states[job] == State::Waiting {
                 self.finish(job, outcome);
+                self.counts.ended_before += 1;
             }
         }
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gristmill::{Error, units};
+use gristmill_counters::units::bytes as shown;
 use gristmill_os::machine::{load_now, memory_available_bytes, memory_bytes};
 
 use super::slots::{Slots, slots};
@@ -41,7 +42,7 @@ impl StartLimits {
         let what = "asking for the size of the memory";
         let there_bytes = memory_bytes().map_err(|source| Failure::Job(Error::System { what, source }))?;
         if wanted as u64 > there_bytes {
-            let [wanted, there] = [wanted as u64, there_bytes].map(mebibytes);
+            let [wanted, there] = [wanted as u64, there_bytes].map(shown);
             return Err(Failure::Usage(format!(
                 "--free-memory {wanted}: there are only {there} of memory, so no program would ever begin; name less"
             )));
@@ -91,7 +92,7 @@ impl Held {
                 "{now} threads run or wait for the disk, so no further program begins until there are fewer than {max} (--load)"
             )),
             Held::Memory { free_bytes, min_bytes } => {
-                let [free, min] = [free_bytes, min_bytes].map(mebibytes);
+                let [free, min] = [free_bytes, min_bytes].map(shown);
                 let hint = if running == 0 { "; none runs now, and Ctrl-C ends the queue" } else { "" };
                 Some(format!(
                     "{free} of memory are free, so no further program begins until there are {min} (--free-memory){hint}"
@@ -100,10 +101,6 @@ impl Held {
             Held::Young => None,
         }
     }
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)).replace(".0 ", " ")
 }
 
 /// Decides whether a further program may begin.

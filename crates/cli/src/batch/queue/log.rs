@@ -39,8 +39,7 @@ impl Log {
     /// When the file is none of this user's own regular files, when it is no such log, or when it cannot be written.
     pub fn open(path: &Path) -> Result<Log, Failure> {
         let failed = |source| Failure::output(path, source);
-        let entry = Entry::find_itself(path).map_err(failed)?;
-        let mut file = entry.folder.open_file(&entry.name, true, true).map_err(failed)?;
+        let mut file = Entry::find(path).and_then(|entry| entry.open_own(true)).map_err(failed)?;
         let mut head = Vec::new();
         (&mut file).take(HEADER.len() as u64).read_to_end(&mut head).map_err(failed)?;
         if !HEADER.as_bytes().starts_with(&head) {
