@@ -13,15 +13,6 @@ const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// The place of a history.
 pub(crate) struct Place(Entry);
 
-/// Fails if something other than a file is there, such as a FIFO, which would be waited for without end. A file may be another user's: it is only read.
-pub(crate) fn check_file(path: &Path) -> io::Result<()> {
-    match Entry::find(path) {
-        Ok(entry) if entry.is_there() && !entry.is_file() => Err(io::Error::other("it is no regular file")),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 impl Place {
     /// Follows the path. The folder stays the one that it leads to now.
     pub(crate) fn find(path: &Path) -> io::Result<Place> {
@@ -65,17 +56,6 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     use crate::History;
-
-    /// `gristmill history --history FIFO` waited for somebody to write there, without end.
-    #[test]
-    fn a_fifo_is_not_read() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("h");
-        assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("it starts").success());
-        for problem in [History::read(&path), History::open(&path)].map(|opened| opened.expect_err("refused")) {
-            assert_eq!(problem.to_string(), "it is no regular file");
-        }
-    }
 
     /// Runs were added to a history that another user had put there, or kept in files beside it that another user could read and change.
     #[test]

@@ -7,7 +7,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::file::{History, Problem};
 use crate::forgotten::Forgotten;
-use crate::place::check_file;
 use crate::profiles::Loaded;
 use crate::schema::{LISTED_FROM, VERSION};
 
@@ -32,7 +31,11 @@ impl History {
     /// See [`Problem`]. The history may also be in parts: what was written last lies in a second file, which can be read only where its
     /// folder can be written.
     pub fn read(path: &Path) -> Result<History, Problem> {
-        check_file(path).map_err(|error| Problem::Other(error.to_string()))?;
+        // SQLite would wait for the other end of a pipe.
+        let facts = path.metadata().map_err(|error| Problem::Other(error.to_string()))?;
+        if !facts.is_file() {
+            return Err(Problem::Other("it is no regular file".to_owned()));
+        }
         let (connection, version) = match connect(path) {
             // Without its log, SQLite would have to make files beside it.
             Err(error) if may_be_read_alone(&error) => match has_log(path) {
