@@ -138,7 +138,7 @@ impl Queue {
     pub fn end(&mut self, job: usize, outcome: Outcome) -> bool {
         assert_eq!(self.states[job], State::Running, "only a job that runs can end");
         self.release(job);
-        if !outcome.is_success() && self.attempts[job] <= self.jobs[job].retries {
+        if !outcome.is_success() && outcome.is_end() && self.attempts[job] <= self.jobs[job].retries {
             self.ready.insert(job);
             return true;
         }

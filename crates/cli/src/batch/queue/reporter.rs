@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use gristmill_queue::{Job, Queue, State};
 use gristmill_schedule::Reason;
 
-use super::capture::Written;
 use super::live::Live;
+use super::printer::Style;
 use super::program::Program;
 use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
+use super::written::Written;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 
@@ -20,6 +21,8 @@ use crate::terminal::standard_output::print;
 pub struct Reports {
     /// The folder for their output.
     pub output: Option<PathBuf>,
+    /// How their output is printed.
+    pub style: Style,
     pub history: Option<PathBuf>,
     /// Lines of JSON on standard output.
     pub json: bool,
@@ -84,7 +87,7 @@ impl<'a> Reporter<'a> {
 
     /// Keeps a record. Returns its line, if one is to be printed.
     pub fn note(&mut self, record: Record) -> Option<Written> {
-        let line = self.json.then(|| Written::text(format!("{}\n", record.json(&self.jobs[record.job]))));
+        let line = self.json.then(|| Written::text(format!("{}\n", record.json(&self.jobs[record.job])), false));
         self.recorder.note(&record);
         self.records.push(record);
         line

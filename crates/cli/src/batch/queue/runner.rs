@@ -2,12 +2,12 @@
 //!
 //! At the end of a program, in this order, so that a death at any moment neither loses the end nor repeats the program:
 //!
-//! 1. look how it ended, and leave it in the kernel's table;
+//! 1. look how it ended, leave it in the kernel's table, and keep what is left of its output;
 //! 2. write the end to the journal, which is synced a moment later, but before a job begins that waited for this one;
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,12 +18,15 @@ use gristmill_queue::{Entry, Job, Outcome, Queue};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::capture::{Capture, Printed, Written};
+use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
+use super::handed::hand_over;
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
+use super::printer::Printer;
 use super::program::{Ending, Observed, Program, outcome_of};
-use super::record::Record;
+use super::ready::Ready;
+use super::record::{Record, short};
 use super::remains::{Remains, SWEEP};
 use super::reporter::{Reporter, Reports};
 use crate::scale::command::end_all;
@@ -35,14 +38,8 @@ const KILL: i32 = Signal::KILL.as_raw();
 /// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), or that the guard has died.
 const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC];
 
-/// The number of the guard's signals among what is waited for; programs have their place plus one.
-const SIGNALS: u64 = 0;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
-/// The time between two looks whether a reader that does not read has made room.
-const PRINT: Duration = Duration::from_millis(5);
-/// The outputs that wait for a reader from which on no further program begins: each is an open file.
-const UNPRINTED_MAX: usize = 16;
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
 
@@ -66,10 +63,10 @@ pub struct Runner<'a> {
     watch: Watch,
     running: BTreeMap<usize, Program>,
     remains: Remains,
-    /// What programs wrote that have ended, and is not printed yet.
-    unprinted: VecDeque<Written>,
-    /// When to look again whether there is room for it.
-    print_at: Instant,
+    printer: Printer,
+    /// When the table is drawn, and what was left running is ended, again.
+    redraw_at: Instant,
+    sweep_at: Instant,
     reporter: Reporter<'a>,
     observed: Observed,
     output: Option<PathBuf>,
@@ -94,7 +91,7 @@ impl<'a> Runner<'a> {
         link: Link,
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
-        watch.add(&link.signals, SIGNALS)?;
+        watch.add(&link.signals, Ready::Signal.number())?;
         Ok(Runner {
             jobs,
             keys,
@@ -105,8 +102,9 @@ impl<'a> Runner<'a> {
             watch,
             running: BTreeMap::new(),
             remains: Remains::default(),
-            unprinted: VecDeque::new(),
-            print_at: Instant::now(),
+            printer: Printer::new(reports.style),
+            redraw_at: Instant::now(),
+            sweep_at: Instant::now(),
             reporter: Reporter::new(reports, jobs),
             observed: Observed::default(),
             output: reports.output.clone(),
@@ -147,7 +145,7 @@ impl<'a> Runner<'a> {
                 return Ok(RoundEnd::Program);
             }
             let mut until = until;
-            while self.unprinted.len() < UNPRINTED_MAX
+            while self.printer.has_room(!self.running.is_empty())
                 && let Some(job) = self.queue.begin()
             {
                 if !self.begin(job)? {
@@ -156,7 +154,7 @@ impl<'a> Runner<'a> {
                     break;
                 }
             }
-            if self.queue.is_over() && self.running.is_empty() && self.unprinted.is_empty() {
+            if self.queue.is_over() && self.running.is_empty() && self.printer.next().is_none() {
                 return Ok(RoundEnd::Queue);
             }
             self.step(until)?;
@@ -200,17 +198,17 @@ impl<'a> Runner<'a> {
     fn step(&mut self, until: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
-        let redraw = self.reporter.live.is_shown().then_some(now + REDRAW);
-        let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
+        let redraw = self.reporter.live.is_shown().then_some(self.redraw_at);
+        let sweep = (!self.remains.is_empty()).then_some(self.sweep_at);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let print = (!self.unprinted.is_empty()).then_some(self.print_at);
-        let next = [until, ticks, redraw, sweep, sync, print].into_iter().flatten().min();
+        let next = [until, ticks, redraw, sweep, sync, self.printer.next()].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
         let mut ended = Vec::new();
         for ready in self.watch.wait(wait_ms)? {
-            match ready {
-                SIGNALS => self.take_signal()?,
-                job => ended.push(job as usize - 1),
+            match Ready::of(ready) {
+                Ready::Signal => self.take_signal()?,
+                Ready::End { job } => ended.push(job),
+                Ready::Stream { job, stream } => self.drain(job, stream)?,
             }
         }
         self.end(&ended)?;
@@ -220,8 +218,25 @@ impl<'a> Runner<'a> {
         if self.unsynced_since.is_some_and(|since| since + SYNC <= now) {
             self.sync();
         }
-        self.sweep();
-        self.reporter.show(&self.queue, &self.running);
+        // Programs that print much wake this process far more often.
+        if self.sweep_at <= now {
+            self.sweep();
+            self.sweep_at = now + SWEEP;
+        }
+        if self.redraw_at <= now {
+            self.reporter.show(&self.queue, &self.running);
+            self.redraw_at = now + REDRAW;
+        }
+        Ok(())
+    }
+
+    /// Keeps what a program has written. One whose output cannot be kept is ended, and no further one begins.
+    fn drain(&mut self, job: usize, stream: usize) -> io::Result<()> {
+        let Some(program) = self.running.get_mut(&job) else { return Ok(()) };
+        if !program.capture.drain(stream, &self.watch)? {
+            program.ask_to_end(Ending::Asked);
+            self.queue.stop();
+        }
         Ok(())
     }
 
@@ -236,8 +251,9 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(&self.jobs[job]));
         let start = || {
             let observed = (&self.observed, identity.clone());
-            Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)
-                .and_then(|capture| Program::start(of, attempt, self.freezer, capture, &self.link.tell, observed))
+            let captured = Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)?;
+            hand_over(&self.link.tell, job, &captured.0)?;
+            Program::start(of, attempt, self.freezer, captured, &self.link.tell, observed)
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -246,7 +262,9 @@ impl<'a> Runner<'a> {
         };
         match started {
             Ok(program) => {
-                self.watch.add(&program.started.pidfd, job as u64 + 1)?;
+                self.watch.add(&program.started.pidfd, Ready::End { job }.number())?;
+                program.capture.watch(&self.watch)?;
+                self.printer.begin(job, &self.jobs[job]);
                 self.running.insert(job, program);
                 Ok(true)
             }
@@ -274,7 +292,7 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 });
-                self.unprinted.extend(line);
+                line.into_iter().for_each(|line| self.printer.add(job, line));
                 Ok(false)
             }
         }
@@ -285,9 +303,11 @@ impl<'a> Runner<'a> {
         // 1. How each ended.
         let (mut ends, mut ended) = (Vec::new(), Vec::new());
         for job in jobs {
-            let Some(program) = self.running.get(job) else { continue };
+            let Some(program) = self.running.get_mut(job) else { continue };
             let Some(status) = now_ended(program.started.pid)? else { continue };
-            let outcome = match (outcome_of(status), program.ending) {
+            let incomplete = program.capture.finish(&self.watch)?.map(Outcome::Incomplete);
+            let outcome = match (incomplete.unwrap_or_else(|| outcome_of(status)), program.ending) {
+                (Outcome::Incomplete(why), _) => Some(Outcome::Incomplete(why)),
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
@@ -301,7 +321,7 @@ impl<'a> Runner<'a> {
                     false
                 }
             };
-            if let (Some(outcome), false) = (&outcome, again) {
+            if let (Some(outcome), false) = (outcome.as_ref().filter(|outcome| outcome.is_end()), again) {
                 ends.push(self.end_of(*job, outcome.clone()));
             }
             ended.push((*job, outcome, again));
@@ -323,9 +343,13 @@ impl<'a> Runner<'a> {
             let folder = program.capture.folder.clone();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
-            match program.capture.written(self.reporter.json) {
-                Ok(written) => self.unprinted.extend(written),
-                Err(error) => self.break_off(format_args!("the output of a program cannot be read: {error}")),
+            let identity = program.identity.take();
+            if let Some(Outcome::Incomplete(why)) = &outcome {
+                let name = short(&self.jobs[job].name);
+                self.break_off(format_args!("the output of {name} is incomplete: {why}. No further program begins"));
+            }
+            if let Err(error) = self.printer.end(job, program.capture) {
+                self.break_off(format_args!("the output of a program cannot be read: {error}"));
             }
             let line = self.reporter.note(Record {
                 job,
@@ -339,29 +363,25 @@ impl<'a> Runner<'a> {
                 folder,
                 tier,
                 chosen,
-                identity: program.identity.take(),
+                identity,
             });
-            self.unprinted.extend(line);
+            line.into_iter().for_each(|line| self.printer.add(job, line));
         }
         Ok(())
     }
 
     /// Prints what programs wrote, as far as there is room.
     fn print_some(&mut self) {
-        while let Some(mut written) = self.unprinted.pop_front() {
-            match self.reporter.live.aside(|| written.print_some()) {
-                Ok(Printed::All) => {}
-                // Nobody is left who could tell that the user wants to wait no longer.
-                Ok(Printed::NoRoom) if self.is_alone => {}
-                Ok(printed) => {
-                    self.unprinted.push_front(written);
-                    self.print_at = Instant::now() + if printed == Printed::NoRoom { PRINT } else { Duration::ZERO };
-                    break;
-                }
+        self.printer.see(&self.queue);
+        loop {
+            match self.printer.print_some(&self.running, &self.reporter.live, self.is_alone) {
+                Ok(()) => return,
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
                 Err(_) if self.is_broken => {}
-                Err(error) => self.break_off(format_args!("the output of a program could not be printed: {error}")),
+                Err(error) => self.break_off(format_args!(
+                    "the output of programs cannot be printed: {error}. What is not printed is lost; --output DIR would keep it"
+                )),
             }
         }
     }
@@ -435,7 +455,7 @@ impl<'a> Runner<'a> {
                 2 => self.running.values_mut().for_each(|program| program.ask_to_end(Ending::Asked)),
                 _ => {
                     self.end_programs();
-                    self.unprinted.clear();
+                    self.printer.clear();
                 }
             }
         }
