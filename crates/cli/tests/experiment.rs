@@ -7,6 +7,8 @@ mod command;
 mod learned;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/output.rs"]
+mod output;
 #[path = "experiment/private.rs"]
 mod private;
 #[path = "experiment/queue.rs"]

@@ -39,9 +39,10 @@ impl Job {
     /// assert_eq!(job.words, ["sh", "-c", "sort a | uniq > b"]);
     /// assert_eq!(job.name, "sort a | uniq > b");
     /// ```
-    pub fn shell(line: &str) -> Job {
-        let words = ["sh", "-c", line].map(OsString::from).to_vec();
-        Job { name: line.to_owned(), words, threads: 1, ..Job::default() }
+    pub fn shell(line: impl Into<OsString>) -> Job {
+        let line = line.into();
+        let name = line.to_string_lossy().into_owned();
+        Job { name, words: vec!["sh".into(), "-c".into(), line], threads: 1, ..Job::default() }
     }
 
     /// Makes a job of a program and its arguments.
@@ -68,18 +69,37 @@ pub fn digest<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Returns the key of each job in the journal: a digest, and a number where jobs are equal.
+/// Makes the keys of jobs in the journal: a digest, and a number where jobs are equal.
 ///
 /// Jobs keep their keys when others are added to the list, or change places.
-pub fn keys(jobs: &[Job]) -> Vec<String> {
-    let mut seen = BTreeMap::<u64, usize>::new();
-    let mut key = |job: &Job| {
+///
+/// ```
+/// use gristmill_queue::{Job, Keys};
+///
+/// let mut keys = Keys::default();
+/// let (first, second) = (keys.of(&Job::shell("make")), keys.of(&Job::shell("make")));
+/// assert_eq!(first.strip_suffix('1'), second.strip_suffix('2'));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    /// The number of jobs with each digest.
+    seen: BTreeMap<u64, usize>,
+}
+
+impl Keys {
+    /// Returns the key of the next job of the list.
+    pub fn of(&mut self, job: &Job) -> String {
         let digest = job.digest();
-        let count = seen.entry(digest).or_default();
+        let count = self.seen.entry(digest).or_default();
         *count += 1;
         format!("{digest:016x}.{count}")
-    };
-    jobs.iter().map(&mut key).collect()
+    }
+}
+
+/// Returns the key of each job of a whole list: see [`Keys`].
+pub fn keys(jobs: &[Job]) -> Vec<String> {
+    let mut keys = Keys::default();
+    jobs.iter().map(|job| keys.of(job)).collect()
 }
 
 #[cfg(test)]

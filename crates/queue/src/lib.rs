@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  job        one program to run, and what it asks for
-//!   lines      a list with a shell command in each line
+//!   arriving   a list with a shell command in each line, which arrives in pieces
 //!   combined   a command and values for its places (`command {} ::: a b`)
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
@@ -15,17 +15,17 @@
 #![forbid(unsafe_code)]
 
 mod job;
-mod lines;
+mod arriving;
 mod combined;
 mod table;
 mod outcome;
 mod states;
 mod journal;
 
+pub use arriving::Arriving;
 pub use combined::{SEPARATOR, combined};
-pub use job::{Job, digest, keys};
+pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
-pub use lines::lines;
 pub use outcome::Outcome;
 pub use states::{Counts, Queue, Rules, State};
 pub use table::table;

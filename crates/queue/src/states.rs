@@ -68,6 +68,8 @@ pub struct Queue {
     counts: Counts,
     memory_used_bytes: u64,
     is_stopped: bool,
+    /// No further job is added.
+    is_closed: bool,
 }
 
 /// What the queue must know of a job.
@@ -80,29 +82,68 @@ struct Need {
 }
 
 impl Queue {
-    /// Makes a queue in which every job waits.
+    /// Makes a queue of a whole list, in which every job waits.
     pub fn new(jobs: &[Job], rules: Rules) -> Queue {
-        let need =
-            |job: &Job| Need { dependents: vec![], retries: job.retries.unwrap_or(0), memory_bytes: job.memory_bytes };
-        let mut needs: Vec<Need> = jobs.iter().map(need).collect();
-        for (at, job) in jobs.iter().enumerate() {
-            job.after.iter().for_each(|before| needs[*before].dependents.push(at));
-        }
-        let blockers: Vec<usize> = jobs.iter().map(|job| job.after.len()).collect();
+        let mut queue = Queue::open(rules);
+        queue.add(jobs);
+        queue.close();
+        queue
+    }
+
+    /// Makes a queue without jobs, to which [`Queue::add`] adds them until [`Queue::close`].
+    ///
+    /// ```
+    /// use gristmill_queue::{Job, Queue, Rules};
+    ///
+    /// let mut queue = Queue::open(Rules { slots: 2, memory_bytes: 0, keep_going: false });
+    /// queue.add(&[Job::shell("make")]);
+    /// assert_eq!((queue.begin(), queue.begin(), queue.is_over()), (Some(0), None, false));
+    /// ```
+    pub fn open(rules: Rules) -> Queue {
         Queue {
             rules: Rules { slots: rules.slots.max(1), ..rules },
-            states: vec![State::Waiting; jobs.len()],
-            attempts: vec![0; jobs.len()],
-            ready: (0..jobs.len()).filter(|at| blockers[*at] == 0).collect(),
-            counts: Counts { waiting: jobs.len(), ..Counts::default() },
+            states: Vec::new(),
+            attempts: Vec::new(),
+            ready: BTreeSet::new(),
+            counts: Counts::default(),
             memory_used_bytes: 0,
             is_stopped: false,
-            blockers,
-            jobs: needs,
+            is_closed: false,
+            blockers: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 
-    /// Records that a job had ended before this queue was made. Call it before any job begins.
+    /// Adds jobs, which wait. Their dependencies count from the first job of the queue.
+    pub fn add(&mut self, jobs: &[Job]) {
+        let first = self.jobs.len();
+        for (at, job) in (first..).zip(jobs) {
+            if job.after.is_empty() {
+                self.ready.insert(at);
+            }
+            self.blockers.push(job.after.len());
+            let (retries, memory_bytes) = (job.retries.unwrap_or(0), job.memory_bytes);
+            self.jobs.push(Need { dependents: Vec::new(), retries, memory_bytes });
+        }
+        for (at, job) in (first..).zip(jobs) {
+            job.after.iter().for_each(|before| self.jobs[*before].dependents.push(at));
+        }
+        self.states.resize(self.jobs.len(), State::Waiting);
+        self.attempts.resize(self.jobs.len(), 0);
+        self.counts.waiting += jobs.len();
+    }
+
+    /// Adds no further job.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Returns true if no further job is added.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Records that a job had ended before this queue was made. Call it before it begins.
     pub fn restore(&mut self, job: usize, outcome: Outcome) {
         if self.states[job] == State::Waiting {
             let was_stopped = self.is_stopped;
@@ -161,7 +202,7 @@ impl Queue {
 
     /// Returns true if no job runs and none will begin.
     pub fn is_over(&self) -> bool {
-        self.counts.running == 0 && (self.is_stopped || self.ready.is_empty())
+        self.counts.running == 0 && (self.is_stopped || self.is_closed && self.ready.is_empty())
     }
 
     /// Returns true if no further job begins.
@@ -329,6 +370,23 @@ mod tests {
         queue.begin();
         queue.interrupt(0);
         assert_eq!((queue.begin(), queue.is_over(), queue.states()[0].clone()), (None, true, State::Waiting));
+    }
+
+    /// A list was read to its end before its first job began, so `tail -f list | gristmill batch` never began.
+    #[test]
+    fn jobs_begin_as_they_are_added_and_the_queue_is_over_when_it_is_closed() {
+        let mut queue = Queue::open(Rules { slots: 1, ..RULES });
+        assert_eq!((queue.begin(), queue.is_over()), (None, false));
+        let two = jobs(&[PLAIN; 2]);
+        queue.add(&two[..1]);
+        assert_eq!(queue.begin(), Some(0));
+        queue.add(&two[1..]);
+        assert!(!queue.end(0, GOOD));
+        assert_eq!(queue.begin(), Some(1));
+        queue.close();
+        assert!(!queue.is_over());
+        queue.end(1, BAD);
+        assert_eq!((queue.is_over(), queue.counts().failed), (true, 1));
     }
 
     proptest! {

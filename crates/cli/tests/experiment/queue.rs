@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use crate::command::{complaint, gristmill};
 
 /// Runs the lines of `jobs` in `folder`.
-fn batch(folder: &Path, options: &str, jobs: &str) -> Output {
+pub fn batch(folder: &Path, options: &str, jobs: &str) -> Output {
     let mut command = gristmill(["batch"]);
     command.args(options.split_ascii_whitespace()).current_dir(folder).env("XDG_DATA_HOME", folder);
     let mut child =
@@ -23,12 +23,12 @@ fn batch(folder: &Path, options: &str, jobs: &str) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("text")
 }
 
 /// Returns the processes whose command line names this folder.
-fn processes_of(folder: &Path) -> Vec<i32> {
+pub fn processes_of(folder: &Path) -> Vec<i32> {
     let folder = folder.to_str().expect("text");
     let numbers = fs::read_dir("/proc").expect("a folder").flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -36,7 +36,7 @@ fn processes_of(folder: &Path) -> Vec<i32> {
     numbers.filter(|pid| String::from_utf8_lossy(&names(pid)).contains(folder)).collect()
 }
 
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}");
@@ -118,6 +118,46 @@ fn programs_that_fail_or_cannot_start_end_the_queue_with_status_1() {
     let hundred = "false\n".repeat(100);
     let Output { stderr, .. } = batch(dir.path(), "--keep-going", &hundred);
     assert!(text(&stderr).contains("100 failed") && text(&stderr).contains("and 95 more"), "{}", text(&stderr));
+}
+
+/// `tail -f list | gristmill batch` read the list to its end before the first job began, so that none ever began.
+#[test]
+fn jobs_begin_while_their_list_arrives() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let begin = |options: &str| {
+        let mut command = gristmill(["batch", "--no-history"]);
+        command.args(options.split_ascii_whitespace()).current_dir(dir.path()).stdin(Stdio::piped());
+        let mut queue = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let list = queue.stdin.take().expect("a pipe");
+        (queue, list)
+    };
+    let (queue, mut list) = begin("--journal j");
+    for number in 1..=3 {
+        // The beginning of the next line arrives as well.
+        write!(list, "touch {number}\n: half of ").expect("it reads");
+        wait_for("a job began", || dir.path().join(number.to_string()).exists());
+        writeln!(list, "line {number}").expect("it reads");
+    }
+    drop(list);
+    let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
+    assert!(status.success() && text(&stderr).contains("6 programs: 6 succeeded"), "{}", text(&stderr));
+    // What has ended does not run again, and what arrives later runs.
+    let (queue, mut list) = begin("--journal j --resume");
+    write!(list, "touch 1\ntouch 4").expect("it reads");
+    fs::remove_file(dir.path().join("1")).expect("it was made");
+    drop(list);
+    assert!(queue.wait_with_output().expect("it ends").status.success());
+    assert!(dir.path().join("4").exists() && !dir.path().join("1").exists());
+    // A failure, or Ctrl-C, ends the queue although the list goes on.
+    let (queue, mut list) = begin("");
+    writeln!(list, "exit 3").expect("it reads");
+    let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
+    assert!(status.code() == Some(1) && text(&stderr).contains("1 failed"), "{}", text(&stderr));
+    let (queue, mut list) = begin("");
+    writeln!(list, "touch 5").expect("it reads");
+    wait_for("a job began", || dir.path().join("5").exists());
+    kill_process(Pid::from_raw(queue.id() as i32).expect("a number"), Signal::INT).expect("it runs");
+    assert!(!queue.wait_with_output().expect("it ends").status.success());
 }
 
 #[test]
@@ -238,14 +278,14 @@ fn a_reader_that_does_not_read_keeps_nobody_from_ending() {
     assert_eq!((status.code(), stdout.len()), (Some(1), 300_000));
 }
 
-/// Each program takes three files, and more than there may be were begun.
+/// Each program takes five files, and more than there may be were begun.
 #[test]
 fn no_more_programs_run_than_there_may_be_open_files() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut command = Command::new("sh");
     command.args([
         "-c",
-        "ulimit -n 80; exec \"$@\"",
+        "ulimit -n 97; exec \"$@\"",
         "sh",
         env!("CARGO_BIN_EXE_gristmill"),
         "batch",
@@ -259,11 +299,11 @@ fn no_more_programs_run_than_there_may_be_open_files() {
     queue.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
     let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
     let said = text(&stderr);
-    assert!(status.success() && said.contains("at most 5 at the same time, not 40"), "{said}");
+    assert!(status.success() && said.contains("at most 3 at the same time, not 40"), "{said}");
 }
 
 /// Kills the process that the user started (the guard), or its copy (the scheduler), with SIGKILL.
-fn kill(queue: &Child, scheduler: bool) {
+pub fn kill(queue: &Child, scheduler: bool) {
     let guard = queue.id();
     let children = fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap_or_default();
     let child = children.split_ascii_whitespace().next().and_then(|pid| pid.parse().ok());
@@ -273,7 +313,7 @@ fn kill(queue: &Child, scheduler: bool) {
 }
 
 /// Returns true if no process holds the journal.
-fn is_free(journal: &Path) -> bool {
+pub fn is_free(journal: &Path) -> bool {
     let Ok(file) = fs::File::open(journal) else { return true };
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
 }

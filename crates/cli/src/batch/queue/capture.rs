@@ -157,8 +157,10 @@ fn files(output: &Path, name: &str, key: &str, attempt: u32) -> io::Result<([Fil
 fn folder(output: &Path, name: &str, key: &str) -> io::Result<(Folder, PathBuf)> {
     let mut path = output.join(name);
     for number in 2_u64.. {
-        let within = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let folder = Folder::private(&path).map_err(within)?;
+        let folder = Folder::private(&path).map_err(|error| match error.raw_os_error() {
+            Some(_) => error,
+            None => io::Error::other(format!("{}: {error}", path.display())),
+        })?;
         let mut owner = String::new();
         let mut file = folder.open_file(KEY, true, false)?;
         file.read_to_string(&mut owner)?;

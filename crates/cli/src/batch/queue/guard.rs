@@ -1,11 +1,11 @@
 //! The watchdog: the process that the user started. The programs are run by a copy of it, the scheduler.
 //!
 //! ```text
-//!  guard  --- signals ------------------------------> scheduler
-//!         <-- "streams JOB COUNT" with its pipes ----
-//!         <-- "start JOB ATTEMPT PID", "end JOB" ----    | starts
-//!                       ^                                v
-//!                       +------ "start" ------------- programs
+//!  guard  --- signals ----------------------------------> scheduler
+//!         <-- "streams JOB COUNT" with its pipes              |
+//!         <-- "start JOB ATTEMPT LAST KEY PID", "end JOB"    | starts
+//!                       ^                                    v
+//!                       +------ "start" ----------------- programs
 //! ```
 //!
 //! A program itself writes its line before it begins, so the guard knows of every one that has begun.
@@ -28,7 +28,7 @@ use gristmill_os::process::{Death, fork_worker};
 use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::stop::Stop;
 use gristmill_os::wake::poll;
-use gristmill_queue::{Entry, Job};
+use gristmill_queue::Entry;
 use rustix::process::{Pid, getpid, set_child_subreaper, set_parent_process_death_signal};
 
 use super::handed::Handed;
@@ -39,8 +39,6 @@ use crate::terminal::messages::tell;
 
 /// What guard and scheduler both know.
 pub struct Plan<'a> {
-    pub jobs: &'a [Job],
-    pub keys: &'a [String],
     pub journal: Option<&'a Journal>,
     pub freezer: &'a Freezer,
 }
@@ -56,7 +54,17 @@ pub struct Link {
 /// A program that has begun, as far as the guard knows.
 struct Begun {
     attempt: u32,
+    /// It is not tried again, however it ends.
+    is_last: bool,
+    /// The key of its job in the journal.
+    key: String,
     pid: Pid,
+}
+
+/// Returns the line of a program that begins, without its end: the program adds its process number. It has all that the guard must know of a
+/// job, since jobs arrive after the guard has begun.
+pub fn start_note(job: usize, attempt: u32, is_last: bool, key: &str) -> String {
+    format!("start {job} {attempt} {} {key} ", u8::from(is_last))
 }
 
 /// Runs `schedule` in a copy of this process, and cleans up after it. Returns its exit status.
@@ -156,11 +164,11 @@ impl Lines {
 fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>, handed: &mut Handed) {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     match words[..] {
-        ["start", job, attempt, pid] => {
+        ["start", job, attempt, is_last, key, pid] => {
             if let (Ok(job), Ok(attempt), Some(pid)) =
                 (job.parse(), attempt.parse(), pid.parse().ok().and_then(Pid::from_raw))
             {
-                known.insert(job, Begun { attempt, pid });
+                known.insert(job, Begun { attempt, is_last: is_last == "1", key: key.to_owned(), pid });
             }
         }
         ["streams", job, count] => {
@@ -179,9 +187,9 @@ fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>, handed: &mut Handed) 
 }
 
 /// Keeps what is left of the output of a program that has ended. Returns false, and says so, if that does not succeed.
-fn is_kept(handed: &mut Handed, job: usize, plan: &Plan<'_>) -> bool {
+fn is_kept(handed: &mut Handed, job: usize) -> bool {
     handed.keep(job).unwrap_or_else(|error| {
-        tell(format_args!("{}: its output cannot be kept, so it runs again: {error}", plan.jobs[job].name));
+        tell(format_args!("the output of job {} is incomplete, so it has no end in the journal: {error}", job + 1));
         false
     })
 }
@@ -209,9 +217,9 @@ fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>, handed: &mut Handed
         let Ok(Some(status)) = status else { continue };
         let outcome = outcome_of(status);
         // Killed is what we did.
-        let is_last = outcome.is_success() || begun.attempt > plan.jobs[*job].retries.unwrap_or(0);
-        if outcome != gristmill_queue::Outcome::Killed(9) && is_last && is_kept(handed, *job, plan) {
-            ends.push(Entry::End { key: plan.keys[*job].clone(), outcome, at_ms: now_ms() });
+        let is_last = outcome.is_success() || begun.is_last;
+        if outcome != gristmill_queue::Outcome::Killed(9) && is_last && is_kept(handed, *job) {
+            ends.push(Entry::End { key: begun.key.clone(), outcome, at_ms: now_ms() });
         }
     }
     if let Some(journal) = plan.journal {

@@ -1,40 +1,152 @@
-//! The jobs of a file, of the command line, or of standard input.
+//! The jobs of a file, of the command line, or of standard input. From a pipe, they arrive while the queue runs.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gristmill::{Error, units};
-use gristmill_queue::{Job, combined, lines, table};
+use gristmill_queue::{Arriving, Job, Keys, combined, table};
+use rustix::fs::FileType;
 
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
-/// Reads the jobs.
-pub fn read(path: Option<&Path>, command: &[OsString]) -> Result<Vec<Job>, Failure> {
-    if !command.is_empty() {
-        return combined(command).map_err(Failure::Usage);
+/// What a job gets that says nothing else.
+#[derive(Clone, Copy, Default)]
+pub struct Defaults {
+    pub timeout: Option<Duration>,
+    pub retries: u32,
+}
+
+/// The jobs so far, and where further ones come from.
+pub struct List {
+    jobs: Vec<Job>,
+    keys: Vec<String>,
+    next_keys: Keys,
+    defaults: Defaults,
+    /// `None` when the list has ended.
+    source: Option<Source>,
+}
+
+/// The file that a list arrives from.
+struct Source {
+    file: File,
+    name: PathBuf,
+    arriving: Arriving,
+}
+
+/// The bytes of a list that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+impl List {
+    /// Makes the list of a command with values, or of a file. A pipe is not read yet.
+    pub fn open(path: Option<&Path>, command: &[OsString], defaults: Defaults) -> Result<List, Failure> {
+        let (jobs, keys) = (Vec::new(), Vec::new());
+        let mut list = List { jobs, keys, next_keys: Keys::default(), defaults, source: None };
+        if !command.is_empty() {
+            list.add(combined(command).map_err(Failure::Usage)?);
+            return Ok(list);
+        }
+        let path = path.filter(|path| path.as_os_str() != "-");
+        if let Some(path) = path.filter(|path| is_toml(path)) {
+            list.add(jobs_of_table(path)?);
+            return Ok(list);
+        }
+        let name = path.unwrap_or(Path::new("standard input")).to_owned();
+        let file = match path {
+            Some(path) => File::open(path),
+            None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        };
+        let file = file.map_err(|source| Failure::Job(Error::Input { path: name.clone(), source }))?;
+        if path.is_none() && file.is_terminal() {
+            tell("reading commands from the terminal, one in each line; Ctrl-D ends the list");
+        }
+        let is_whole = !arrives(&file);
+        list.source = Some(Source { file, name, arriving: Arriving::default() });
+        while is_whole && list.source.is_some() {
+            list.take_in()?;
+        }
+        Ok(list)
     }
-    let path = path.filter(|path| path.as_os_str() != "-");
-    let name = path.unwrap_or(Path::new("standard input"));
-    let failed = |source| Failure::Job(Error::Input { path: name.to_owned(), source });
-    let mut bytes = Vec::new();
-    match path {
-        Some(path) => bytes = fs::read(path).map_err(failed)?,
-        None => {
-            if io::stdin().is_terminal() {
-                tell("reading commands from the terminal, one in each line; Ctrl-D ends the list");
+
+    /// The jobs so far.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// The key of a job in the journal.
+    pub fn key(&self, job: usize) -> &str {
+        &self.keys[job]
+    }
+
+    /// The file from which further jobs arrive; `None` when the list has ended.
+    pub fn file(&self) -> Option<&File> {
+        self.source.as_ref().map(|source| &source.file)
+    }
+
+    /// Reads the next piece of the list, waiting for it if need be. Returns the places of the jobs in it.
+    pub fn take_in(&mut self) -> Result<Range<usize>, Failure> {
+        let from = self.jobs.len();
+        if let Some(source) = &mut self.source {
+            let read =
+                source.next().map_err(|error| Failure::Job(Error::Input { path: source.name.clone(), source: error }));
+            let (jobs, is_end) = match read {
+                Ok(read) => read,
+                Err(failure) => {
+                    self.source = None;
+                    return Err(failure);
+                }
+            };
+            if is_end {
+                self.source = None;
             }
-            io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+            self.add(jobs);
+        }
+        Ok(from..self.jobs.len())
+    }
+
+    fn add(&mut self, jobs: Vec<Job>) {
+        for mut job in jobs {
+            job.timeout = job.timeout.or(self.defaults.timeout).filter(|time| !time.is_zero());
+            job.retries = job.retries.or(Some(self.defaults.retries));
+            self.keys.push(self.next_keys.of(&job));
+            self.jobs.push(job);
         }
     }
-    let text = String::from_utf8(bytes).map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;
-    // Some editors write a mark at the beginning.
-    let text = text.trim_start_matches('\u{feff}');
-    if path.and_then(Path::extension).is_none_or(|extension| !extension.eq_ignore_ascii_case("toml")) {
-        return Ok(lines(text));
+}
+
+impl Source {
+    /// Reads a piece. Returns the jobs that it completes, and whether the list has ended.
+    fn next(&mut self) -> io::Result<(Vec<Job>, bool)> {
+        let mut piece = vec![0; PIECE_BYTES];
+        let count = match self.file.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((Vec::new(), false)),
+            read => read?,
+        };
+        let jobs = if count > 0 { self.arriving.take(&piece[..count]) } else { self.arriving.end() };
+        Ok((jobs.map_err(io::Error::other)?, count == 0))
     }
+}
+
+/// Returns true if a file's content arrives while it is read: a pipe, a socket, or a terminal.
+fn arrives(file: &File) -> bool {
+    let kind = rustix::fs::fstat(file).map(|about| FileType::from_raw_mode(about.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket)) || file.is_terminal()
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
+fn jobs_of_table(path: &Path) -> Result<Vec<Job>, Failure> {
+    let failed = |source| Failure::Job(Error::Input { path: path.to_owned(), source });
+    let text = String::from_utf8(fs::read(path).map_err(failed)?);
+    let text = text.map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;
     let bytes = |size: &str| units::bytes(size).map(|bytes| bytes as u64);
-    table(text, bytes).map_err(|why| failed(io::Error::other(why)))
+    // Some editors write a mark at the beginning.
+    table(text.trim_start_matches('\u{feff}'), bytes).map_err(|why| failed(io::Error::other(why)))
 }

@@ -31,12 +31,12 @@ impl Live {
         self.bar.is_some()
     }
 
-    /// Draws the table.
+    /// Draws the table. The number of all jobs is `None` while the list arrives.
     pub fn show<'p>(
         &self,
         jobs: &[Job],
         running: impl Iterator<Item = &'p Program>,
-        counts: &Counts,
+        (counts, all): (&Counts, Option<usize>),
         left: Option<Duration>,
     ) {
         let Some(bar) = &self.bar else { return };
@@ -47,7 +47,7 @@ impl Live {
         if more > 0 {
             rows.push(format!("and {more} more"));
         }
-        rows.push(total(jobs.len(), counts, left));
+        rows.push(total(all, counts, left));
         bar.set_message(rows.join("\n"));
     }
 
@@ -79,11 +79,12 @@ fn row(job: &Job, program: &Program, now: Instant) -> String {
     format!("{state:9} {:>7}  {name}{attempt}", seconds(now - program.began))
 }
 
-fn total(all: usize, counts: &Counts, left: Option<Duration>) -> String {
+fn total(all: Option<usize>, counts: &Counts, left: Option<Duration>) -> String {
     let done = counts.succeeded + counts.failed + counts.skipped;
     let failed = if counts.failed > 0 { format!(", {} failed", counts.failed) } else { String::new() };
     let left = left.map_or(String::new(), |left| format!("; about {} left", seconds(left)));
-    format!("{done} of {all} done{failed}, {} running, {} waiting{left}", counts.running, counts.waiting)
+    let all = all.map_or(String::new(), |all| format!(" of {all}"));
+    format!("{done}{all} done{failed}, {} running, {} waiting{left}", counts.running, counts.waiting)
 }
 
 fn seconds(time: Duration) -> String {
@@ -103,6 +104,7 @@ mod tests {
     fn the_last_row_tells_how_far_the_queue_has_come() {
         let counts = Counts { waiting: 4, running: 2, succeeded: 3, failed: 1, skipped: 0 };
         let left = Some(Duration::from_secs(150));
-        assert_eq!(total(10, &counts, left), "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
+        assert_eq!(total(Some(10), &counts, left), "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
+        assert_eq!(total(None, &counts, None), "4 done, 1 failed, 2 running, 4 waiting");
     }
 }

@@ -293,12 +293,11 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
 
     /// Takes in programs that have begun, so that the next reading knows of them.
     fn take_in_new(&mut self) {
-        let jobs = self.runner.jobs();
-        for (job, program) in self.runner.running() {
-            // The end of an earlier attempt is reported first.
-            if self.seen.contains_key(job) {
-                continue;
-            }
+        // The end of an earlier attempt is reported first.
+        let is_new = |job: &usize| !self.seen.contains_key(job);
+        let new: Vec<usize> = self.runner.running().keys().copied().filter(is_new).collect();
+        for job in new {
+            let Some((of, program)) = self.runner.program(job) else { continue };
             self.ids += 1;
             let id = ProgramId(self.ids);
             let Observers { counters, traffic, followed, heartbeat } = take(&mut program.observers);
@@ -306,12 +305,12 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
             if let Some(addresses) = &mut self.addresses {
                 addresses.begin(id, followed);
             }
-            let identity = program.identity.clone().unwrap_or_else(|| Identity::of(&jobs[*job]));
+            let identity = program.identity.clone().unwrap_or_else(|| Identity::of(of));
             let Identity { build, input, .. } = identity;
-            let threads = jobs[*job].threads.max(1);
+            let threads = of.threads.max(1);
             self.arrived.push(Arrival { id, key: Key { build, input }, threads, memory_bytes: 0 });
             let seen = Seen { id, attempt: program.attempt, processor_us: 0, counts: Counts::default(), heartbeat };
-            self.seen.insert(*job, seen);
+            self.seen.insert(job, seen);
         }
     }
 
@@ -372,11 +371,13 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
 mod tests {
     use super::*;
     use crate::batch::queue::guard::Link;
+    use crate::batch::queue::list::{Defaults, List};
     use crate::batch::queue::reporter::Reports;
+    use crate::batch::queue::runner::Before;
     use gristmill_counters::traffic::Monitored;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
-    use gristmill_queue::{Job, Queue, Rules, keys};
+    use gristmill_queue::{Queue, Rules};
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -408,11 +409,12 @@ mod tests {
         let (_told, tell) = io::pipe().expect("a pipe");
         let (signals, _send) = io::pipe().expect("a pipe");
         let reports = Reports { output: None, history: None, json: false, quiet: true };
-        let jobs = vec![Job::shell("while :; do :; done"); 2];
-        let keys = keys(&jobs);
-        let queue = Queue::new(&jobs, Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
+        let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
+        let list = List::open(None, &words, Defaults::default()).expect("two jobs");
+        let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
         let link = Link { tell, signals };
-        let mut runner = Runner::new(&reports, &jobs, &keys, queue, None, freezer, link).expect("a runner");
+        let mut runner =
+            Runner::new(&reports, list, (Before::default(), queue), None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
         runner.end_programs();

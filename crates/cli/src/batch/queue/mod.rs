@@ -63,7 +63,7 @@ use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Job, Past, Queue, Rules, State, keys};
+use gristmill_queue::{Job, Past, Rules, State};
 use gristmill_schedule::Limits;
 
 use crate::output::aside::{Aside, write_whole};
@@ -73,10 +73,11 @@ use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
 use counts::Counters;
 use journal::Journal;
+use list::{Defaults, List};
 use printer::{Order, Style, UNPRINTED_MAX};
 use probing::Probing;
 use reporter::Reports;
-use runner::Runner;
+use runner::{Before, Runner};
 
 /// The options of the queue.
 #[derive(Args)]
@@ -205,12 +206,8 @@ impl Slots {
 
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
-        let mut jobs = list::read(self.jobs.as_deref(), &self.command)?;
-        for job in &mut jobs {
-            job.timeout = job.timeout.or(self.timeout).filter(|time| !time.is_zero());
-            job.retries = job.retries.or(Some(self.retries));
-        }
-        let keys = keys(&jobs);
+        let defaults = Defaults { timeout: self.timeout, retries: self.retries };
+        let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
         let (journal, past) = match &self.journal {
@@ -221,9 +218,12 @@ impl Programs {
             }
             None => (None, Past::default()),
         };
+        let before = Before { past, retries_failed: self.resume_failed };
         let processors = processors().usable;
         let available_bytes = memory_available_bytes().map_err(system("asking for the available memory"))?;
-        let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(jobs.len().max(1));
+        // While a list arrives, nobody knows its length.
+        let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
+        let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
         let (slots_max, held_max) = by_files(wanted, self.by_bandwidth, processors);
         let slots = wanted.min(slots_max);
         if slots < wanted && !self.quiet {
@@ -236,16 +236,10 @@ impl Programs {
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
             keep_going: self.keep_going,
         };
-        let mut queue = Queue::new(&jobs, rules);
-        for (job, key) in keys.iter().enumerate() {
-            match past.ended.get(key) {
-                Some(outcome) if outcome.is_success() || !self.resume_failed => queue.restore(job, outcome.clone()),
-                _ => {}
-            }
-        }
         if self.dry_run {
-            return dry_run(&jobs, &queue);
+            return dry_run(list, &before, rules);
         }
+        let queue = before.queue(&list, rules);
         // 2. What cannot be written fails at once, not after hours.
         self.timeline.as_ref().map(begun).transpose()?;
         if let Some(output) = &self.output {
@@ -265,9 +259,9 @@ impl Programs {
             json: self.json,
             quiet: self.quiet,
         };
-        let plan = guard::Plan { jobs: &jobs, keys: &keys, journal: journal.as_ref(), freezer: &freezer };
+        let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let mut runner = match Runner::new(&reports, &jobs, &keys, queue, journal.as_ref(), &freezer, link) {
+            let mut runner = match Runner::new(&reports, list, (before, queue), journal.as_ref(), &freezer, link) {
                 Ok(runner) => runner,
                 Err(source) => {
                     tell(format_args!("preparing to run programs: {source}"));
@@ -275,14 +269,14 @@ impl Programs {
                 }
             };
             // With a processor for each program there is nothing to choose.
-            let slots = rules.slots.min(jobs.len());
+            let slots = rules.slots.min(length);
             let chooses = slots > processors && self.by_bandwidth;
             if self.by_bandwidth && !chooses && !self.quiet {
                 tell(format_args!(
                     "--by-bandwidth has nothing to choose: at most {slots} programs run at the same time, on {processors} processors; -j takes more"
                 ));
             }
-            let is_short = chooses && runner.reporter().recorder.is_shorter(&jobs, processors, WORTH_CHOOSING_S);
+            let is_short = chooses && runner.is_short(processors, WORTH_CHOOSING_S);
             if is_short && !self.quiet {
                 tell(format_args!(
                     "this list usually takes less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
@@ -305,7 +299,7 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_whole(path, &timeline::html(&jobs, runner.reporter().records())).map_err(tell)
+                write_whole(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
             freezer.remove();
@@ -403,23 +397,35 @@ fn by_files(wanted: usize, observed: bool, processors: usize) -> (usize, usize) 
     (slots as usize, held.max(UNPRINTED_MAX as u64) as usize)
 }
 
-/// Prints what would run.
-fn dry_run(jobs: &[Job], queue: &Queue) -> Result<(), Failure> {
-    for (job, state) in jobs.iter().zip(queue.states()) {
-        if *state != State::Waiting {
-            continue;
+/// Prints what would run, as it arrives.
+fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure> {
+    let mut queue = before.queue(&list, rules);
+    let mut from = 0;
+    loop {
+        for (job, state) in list.jobs().iter().zip(queue.states()).skip(from) {
+            if *state == State::Waiting {
+                print(told_dry(job, list.jobs()))?;
+            }
         }
-        let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-        let shown = match &words[..] {
-            [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-            words => words.join(" "),
-        };
-        let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-        let after =
-            if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
-        print(format!("{shown}{after}"))?;
+        from = list.jobs().len();
+        if list.file().is_none() {
+            return Ok(());
+        }
+        list.take_in()?;
+        before.add(&list, from, &mut queue);
     }
-    Ok(())
+}
+
+/// Returns the line of a job that would run.
+fn told_dry(job: &Job, jobs: &[Job]) -> String {
+    let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
+    let shown = match &words[..] {
+        [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
+        words => words.join(" "),
+    };
+    let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
+    let after = if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
+    format!("{shown}{after}")
 }
 
 #[cfg(test)]

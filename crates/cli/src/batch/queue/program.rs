@@ -16,6 +16,7 @@ use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
 
 use super::capture::Capture;
+use super::guard::start_note;
 use super::heartbeat::{self, Heartbeat};
 use super::identity::Identity;
 use super::journal::now_ms;
@@ -125,7 +126,7 @@ pub struct Program {
 impl Program {
     /// Starts a job.
     pub fn start(
-        (number, job): (usize, &Job),
+        (number, job, key): (usize, &Job, &str),
         attempt: u32,
         freezer: &Freezer,
         (capture, [stdout, stderr]): (Capture, [PipeWriter; STREAMS]),
@@ -151,7 +152,7 @@ impl Program {
         }
         let (group, procs) = freezer.group(&group_name(number, attempt))?;
         let (began, at_ms) = (Instant::now(), now_ms());
-        let note = format!("start {number} {attempt} ");
+        let note = start_note(number, attempt, attempt > job.retries.unwrap_or(0), key);
         let mut observers = Observers::default();
         let mut attach = |pid: Pid| observers = observed.attach(pid);
         let attach: Option<&mut dyn FnMut(Pid)> = if observed.is_any() { Some(&mut attach) } else { None };

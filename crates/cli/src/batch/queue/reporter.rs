@@ -31,8 +31,7 @@ pub struct Reports {
 }
 
 /// Reports on the programs of a queue.
-pub struct Reporter<'a> {
-    jobs: &'a [Job],
+pub struct Reporter {
     records: Vec<Record>,
     pub recorder: Recorder,
     /// The usual time of each job in seconds, for the estimate on a terminal.
@@ -47,14 +46,13 @@ pub struct Reporter<'a> {
     began: Instant,
 }
 
-impl<'a> Reporter<'a> {
-    pub fn new(reports: &Reports, jobs: &'a [Job]) -> Reporter<'a> {
+impl Reporter {
+    pub fn new(reports: &Reports) -> Reporter {
         let recorder = Recorder::open(reports.history.as_deref());
         let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Reporter {
-            jobs,
             records: Vec::new(),
-            usual: if live.is_shown() { recorder.usual_seconds(jobs) } else { Vec::new() },
+            usual: Vec::new(),
             recorder,
             live,
             decided: BTreeMap::new(),
@@ -62,6 +60,13 @@ impl<'a> Reporter<'a> {
             json: reports.json,
             quiet: reports.quiet,
             began: Instant::now(),
+        }
+    }
+
+    /// Looks up how long jobs usually take that have arrived.
+    pub fn expect(&mut self, jobs: &[Job]) {
+        if self.live.is_shown() {
+            self.usual.extend(self.recorder.usual_seconds(jobs));
         }
     }
 
@@ -86,18 +91,19 @@ impl<'a> Reporter<'a> {
     }
 
     /// Keeps a record. Returns its line, if one is to be printed.
-    pub fn note(&mut self, record: Record) -> Option<Written> {
-        let line = self.json.then(|| Written::text(format!("{}\n", record.json(&self.jobs[record.job])), false));
+    pub fn note(&mut self, job: &Job, record: Record) -> Option<Written> {
+        let line = self.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
         self.recorder.note(&record);
         self.records.push(record);
         line
     }
 
     /// Draws the table again, if it is shown.
-    pub fn show(&mut self, queue: &Queue, running: &BTreeMap<usize, Program>) {
+    pub fn show(&mut self, jobs: &[Job], queue: &Queue, running: &BTreeMap<usize, Program>) {
         if self.live.is_shown() {
-            let left = self.time_left(queue, running);
-            self.live.show(self.jobs, running.values(), &queue.counts(), left);
+            let left = self.time_left(queue, running).filter(|_| queue.is_closed());
+            let all = queue.is_closed().then_some(jobs.len());
+            self.live.show(jobs, running.values(), (&queue.counts(), all), left);
         }
     }
 
@@ -125,13 +131,13 @@ impl<'a> Reporter<'a> {
     }
 
     /// Prints the summary.
-    pub fn summarise(&self, queue: &Queue) {
+    pub fn summarise(&self, jobs: &[Job], queue: &Queue) {
         let (counts, took) = (queue.counts(), self.began.elapsed());
         if self.json {
             let _ = print(json_summary(&counts, took, &self.decided).to_string());
         }
         if !self.quiet {
-            summary(self.jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
+            summary(jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
             decisions(&self.decided).into_iter().for_each(tell);
         }
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::wake::Watch;
-use gristmill_queue::{Entry, Job, Outcome, Queue};
+use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -23,6 +23,7 @@ use super::guard::{INTERRUPTED, Link};
 use super::handed::hand_over;
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
+use super::list::List;
 use super::printer::Printer;
 use super::program::{Ending, Observed, Program, outcome_of};
 use super::ready::Ready;
@@ -38,6 +39,8 @@ const KILL: i32 = Signal::KILL.as_raw();
 /// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), or that the guard has died.
 const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC];
 
+/// The jobs that wait from which on no more of the list is read: `yes | gristmill batch` never ends.
+const WAITING_MAX: usize = 100_000;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
 /// The time between two syncs of the journal, unless a job waits for one.
@@ -51,11 +54,44 @@ pub enum RoundEnd {
     Queue,
 }
 
+/// What has ended before this queue.
+#[derive(Default)]
+pub struct Before {
+    pub past: Past,
+    /// Jobs that failed run again.
+    pub retries_failed: bool,
+}
+
+impl Before {
+    /// Adds jobs to a queue, in which those have ended that ended before.
+    pub fn add(&self, list: &List, from: usize, queue: &mut Queue) {
+        queue.add(&list.jobs()[from..]);
+        for job in from..list.jobs().len() {
+            match self.past.ended.get(list.key(job)) {
+                Some(outcome) if outcome.is_success() || !self.retries_failed => queue.restore(job, outcome.clone()),
+                _ => {}
+            }
+        }
+        if list.file().is_none() {
+            queue.close();
+        }
+    }
+
+    /// Makes the queue of a list.
+    pub fn queue(&self, list: &List, rules: Rules) -> Queue {
+        let mut queue = Queue::open(rules);
+        self.add(list, 0, &mut queue);
+        queue
+    }
+}
+
 /// The running queue.
 pub struct Runner<'a> {
-    jobs: &'a [Job],
-    keys: &'a [String],
+    list: List,
+    before: Before,
     queue: Queue,
+    /// The list is among what is waited for.
+    awaits_list: bool,
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
@@ -67,7 +103,7 @@ pub struct Runner<'a> {
     /// When the table is drawn, and what was left running is ended, again.
     redraw_at: Instant,
     sweep_at: Instant,
-    reporter: Reporter<'a>,
+    reporter: Reporter,
     observed: Observed,
     output: Option<PathBuf>,
     /// When the first end was written that may not be on the disk.
@@ -83,19 +119,21 @@ pub struct Runner<'a> {
 impl<'a> Runner<'a> {
     pub fn new(
         reports: &Reports,
-        jobs: &'a [Job],
-        keys: &'a [String],
-        queue: Queue,
+        list: List,
+        (before, queue): (Before, Queue),
         journal: Option<&'a Journal>,
         freezer: &'a Freezer,
         link: Link,
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
         watch.add(&link.signals, Ready::Signal.number())?;
+        let mut reporter = Reporter::new(reports);
+        reporter.expect(list.jobs());
         Ok(Runner {
-            jobs,
-            keys,
+            list,
+            before,
             queue,
+            awaits_list: false,
             journal,
             freezer,
             link,
@@ -105,7 +143,7 @@ impl<'a> Runner<'a> {
             printer: Printer::new(reports.style),
             redraw_at: Instant::now(),
             sweep_at: Instant::now(),
-            reporter: Reporter::new(reports, jobs),
+            reporter,
             observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
@@ -116,17 +154,18 @@ impl<'a> Runner<'a> {
     }
 
     /// The reports on the programs.
-    pub fn reporter(&mut self) -> &mut Reporter<'a> {
+    pub fn reporter(&mut self) -> &mut Reporter {
         &mut self.reporter
     }
 
     /// Prints the summary and returns the exit status.
     pub fn report(&self) -> i32 {
         let counts = self.queue.counts();
-        self.reporter.summarise(&self.queue);
+        self.reporter.summarise(self.list.jobs(), &self.queue);
+        let is_unfinished = counts.waiting > 0 || !self.queue.is_closed();
         match () {
-            () if self.stops > 0 && counts.waiting > 0 => INTERRUPTED,
-            () if self.is_broken || counts.failed + counts.skipped + counts.waiting > 0 => 1,
+            () if self.stops > 0 && is_unfinished => INTERRUPTED,
+            () if self.is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
             () => 0,
         }
     }
@@ -154,6 +193,8 @@ impl<'a> Runner<'a> {
                     break;
                 }
             }
+            // A job that was refused has its turn without a step.
+            self.printer.see(&self.queue);
             if self.queue.is_over() && self.running.is_empty() && self.printer.next().is_none() {
                 return Ok(RoundEnd::Queue);
             }
@@ -190,8 +231,24 @@ impl<'a> Runner<'a> {
         self.observed = observed;
     }
 
-    pub fn jobs(&self) -> &'a [Job] {
-        self.jobs
+    /// The jobs so far.
+    pub fn jobs(&self) -> &[Job] {
+        self.list.jobs()
+    }
+
+    /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors` share their work.
+    pub fn is_short(&self, processors: usize, seconds: f64) -> bool {
+        self.queue.is_closed() && self.reporter.recorder.is_shorter(self.list.jobs(), processors, seconds)
+    }
+
+    /// The records of what has ended.
+    pub fn records(&self) -> &[Record] {
+        self.reporter.records()
+    }
+
+    /// Returns a running program and its job.
+    pub fn program(&mut self, job: usize) -> Option<(&Job, &mut Program)> {
+        self.running.get_mut(&job).map(|program| (&self.list.jobs()[job], program))
     }
 
     /// Waits until something happens, and sees to it.
@@ -204,9 +261,11 @@ impl<'a> Runner<'a> {
         let next = [until, ticks, redraw, sweep, sync, self.printer.next()].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
         let mut ended = Vec::new();
+        self.watch_list()?;
         for ready in self.watch.wait(wait_ms)? {
             match Ready::of(ready) {
                 Ready::Signal => self.take_signal()?,
+                Ready::List => self.take_in_jobs()?,
                 Ready::End { job } => ended.push(job),
                 Ready::Stream { job, stream } => self.drain(job, stream)?,
             }
@@ -224,8 +283,24 @@ impl<'a> Runner<'a> {
             self.sweep_at = now + SWEEP;
         }
         if self.redraw_at <= now {
-            self.reporter.show(&self.queue, &self.running);
+            self.reporter.show(self.list.jobs(), &self.queue, &self.running);
             self.redraw_at = now + REDRAW;
+        }
+        Ok(())
+    }
+
+    /// Waits for more of the list, unless enough jobs wait or none will begin.
+    fn watch_list(&mut self) -> io::Result<()> {
+        let wants_more = !self.queue.is_stopped() && self.queue.counts().waiting < WAITING_MAX;
+        if let Some(file) = self.list.file()
+            && wants_more != self.awaits_list
+        {
+            if wants_more {
+                self.watch.add(file, Ready::List.number())?
+            } else {
+                self.watch.remove(file)?
+            }
+            self.awaits_list = wants_more;
         }
         Ok(())
     }
@@ -240,20 +315,38 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Takes in the jobs that have arrived.
+    fn take_in_jobs(&mut self) -> io::Result<()> {
+        // The list closes its file at its end.
+        if let Some(file) = self.list.file() {
+            self.watch.remove(file)?;
+            self.awaits_list = false;
+        }
+        match self.list.take_in() {
+            Ok(new) => {
+                self.before.add(&self.list, new.start, &mut self.queue);
+                self.reporter.expect(&self.list.jobs()[new]);
+            }
+            Err(failure) => self.break_off(format_args!("{failure}. No further program begins")),
+        }
+        Ok(())
+    }
+
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
-        let (of, attempt) = ((job, &self.jobs[job]), self.queue.attempts(job));
-        if !self.jobs[job].after.is_empty() {
+        let attempt = self.queue.attempts(job);
+        if !self.list.jobs()[job].after.is_empty() {
             self.sync();
         }
-        self.write(&[Entry::Start { key: self.keys[job].clone(), attempt, at_ms: now_ms() }]);
+        self.write(&[Entry::Start { key: self.list.key(job).to_owned(), attempt, at_ms: now_ms() }]);
+        let (of, key) = (&self.list.jobs()[job], self.list.key(job));
         let is_asked = self.observed.is_any() || self.reporter.recorder.keeps();
-        let identity = is_asked.then(|| Identity::of(&self.jobs[job]));
+        let identity = is_asked.then(|| Identity::of(of));
         let start = || {
             let observed = (&self.observed, identity.clone());
-            let captured = Capture::begin(self.output.as_deref(), of, &self.keys[job], attempt)?;
+            let captured = Capture::begin(self.output.as_deref(), (job, of), key, attempt)?;
             hand_over(&self.link.tell, job, &captured.0)?;
-            Program::start(of, attempt, self.freezer, captured, &self.link.tell, observed)
+            Program::start((job, of, key), attempt, self.freezer, captured, &self.link.tell, observed)
         };
         let started = match start() {
             // Another queue took the empty group for one that was left over, and removed it.
@@ -264,7 +357,7 @@ impl<'a> Runner<'a> {
             Ok(program) => {
                 self.watch.add(&program.started.pidfd, Ready::End { job }.number())?;
                 program.capture.watch(&self.watch)?;
-                self.printer.begin(job, &self.jobs[job]);
+                self.printer.begin(job, &self.list.jobs()[job]);
                 self.running.insert(job, program);
                 Ok(true)
             }
@@ -278,7 +371,7 @@ impl<'a> Runner<'a> {
                 if !again && !is_lack {
                     self.write(&[self.end_of(job, outcome.clone())]);
                 }
-                let line = self.reporter.note(Record {
+                let record = Record {
                     job,
                     attempt,
                     at_ms: now_ms(),
@@ -291,7 +384,8 @@ impl<'a> Runner<'a> {
                     tier: self.reporter.tier(),
                     chosen: 0.0,
                     identity,
-                });
+                };
+                let line = self.reporter.note(&self.list.jobs()[job], record);
                 line.into_iter().for_each(|line| self.printer.add(job, line));
                 Ok(false)
             }
@@ -345,13 +439,13 @@ impl<'a> Runner<'a> {
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
             let identity = program.identity.take();
             if let Some(Outcome::Incomplete(why)) = &outcome {
-                let name = short(&self.jobs[job].name);
+                let name = short(&self.list.jobs()[job].name);
                 self.break_off(format_args!("the output of {name} is incomplete: {why}. No further program begins"));
             }
             if let Err(error) = self.printer.end(job, program.capture) {
                 self.break_off(format_args!("the output of a program cannot be read: {error}"));
             }
-            let line = self.reporter.note(Record {
+            let record = Record {
                 job,
                 attempt,
                 at_ms,
@@ -364,7 +458,8 @@ impl<'a> Runner<'a> {
                 tier,
                 chosen,
                 identity,
-            });
+            };
+            let line = self.reporter.note(&self.list.jobs()[job], record);
             line.into_iter().for_each(|line| self.printer.add(job, line));
         }
         Ok(())
@@ -387,7 +482,7 @@ impl<'a> Runner<'a> {
     }
 
     fn end_of(&self, job: usize, outcome: Outcome) -> Entry {
-        Entry::End { key: self.keys[job].clone(), outcome, at_ms: now_ms() }
+        Entry::End { key: self.list.key(job).to_owned(), outcome, at_ms: now_ms() }
     }
 
     /// Writes to the journal. If that fails, no further program begins.

@@ -27,7 +27,7 @@ impl Tagged {
     /// The lines of a job. The tag is its number, which tells it from all others, and the beginning of its name.
     pub fn of(number: usize, job: &Job) -> Tagged {
         let name: String = printable(&job.name).chars().take(NAME_LETTERS).collect();
-        Tagged { tag: format!("{} {name}\t", number + 1), read_bytes: 0, rest: Vec::new() }
+        Tagged { tag: format!("{} {}\t", number + 1, name.trim_end()), read_bytes: 0, rest: Vec::new() }
     }
 
     /// The bytes that were read so far.
