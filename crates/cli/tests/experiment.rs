@@ -3,10 +3,16 @@
 #[path = "experiment/batch.rs"]
 mod batch;
 mod command;
+#[path = "experiment/history.rs"]
+mod history;
 #[path = "experiment/learned.rs"]
 mod learned;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/memory.rs"]
+mod memory;
+#[path = "experiment/own_files.rs"]
+mod own_files;
 #[path = "experiment/output.rs"]
 mod output;
 #[path = "experiment/private.rs"]

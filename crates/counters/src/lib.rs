@@ -12,6 +12,8 @@
 //!  traffic    memory traffic of programs (resctrl)
 //!  storage    reads of a file from the page cache and from its disk
 //!  tree       the descendants of a process
+//!  sleep      the reason for which a thread sleeps
+//!  file_locks the locks on files that processes hold
 //!  threads    the states of a program's threads at one moment
 //!  ceilings   rates of memory and storage for each number of threads
 //!  kept       stored ceilings of this host
@@ -40,6 +42,8 @@ pub mod traffic;
 pub mod storage;
 pub mod topology;
 pub mod tree;
+pub mod file_locks;
+pub mod sleep;
 pub mod threads;
 pub mod units;
 pub mod card;

@@ -11,10 +11,22 @@ use crate::kernel_work::KernelWork;
 /// The object that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// A lock, a barrier or a condition: any sleep on a futex.
+    /// A lock: a futex that another thread holds.
     Lock,
+    /// A signal of another thread by a futex: a condition, a queue, a barrier, or a lock that is made of these.
+    Signal,
+    /// One or the other.
+    Futex,
     /// The lock of the address space, which page faults and `mmap` take.
     AddressSpace,
+    /// A lock on a file.
+    FileLock,
+    /// sqlite's lock on a database.
+    Database,
+    /// A System V semaphore.
+    Semaphore,
+    /// A message of a queue, or an `eventfd`.
+    Message,
     /// A pipe or a socket.
     Pipe,
     /// A disk or a file system.
@@ -29,19 +41,43 @@ pub enum Wait {
 
 impl Wait {
     /// All kinds of waits, in the order of `Seen::blocked`.
-    pub const ALL: [Wait; 7] =
-        [Wait::Lock, Wait::AddressSpace, Wait::Pipe, Wait::Disk, Wait::Clock, Wait::Events, Wait::Other];
+    pub const ALL: [Wait; 13] = [
+        Wait::Lock,
+        Wait::Signal,
+        Wait::Futex,
+        Wait::AddressSpace,
+        Wait::FileLock,
+        Wait::Database,
+        Wait::Semaphore,
+        Wait::Message,
+        Wait::Pipe,
+        Wait::Disk,
+        Wait::Clock,
+        Wait::Events,
+        Wait::Other,
+    ];
 
-    fn place(self) -> usize {
+    pub(crate) fn place(self) -> usize {
         Wait::ALL.iter().position(|wait| *wait == self).expect("all are listed")
+    }
+
+    /// Returns true for any sleep on a futex.
+    pub fn is_on_futex(self) -> bool {
+        matches!(self, Wait::Lock | Wait::Signal | Wait::Futex)
     }
 }
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Wait::Lock => "a lock or barrier (futex)",
+            Wait::Lock => "a lock (futex)",
+            Wait::Signal => "a condition, a queue or a barrier (futex)",
+            Wait::Futex => "a lock, a queue or a barrier (futex)",
             Wait::AddressSpace => "the lock of the address space",
+            Wait::FileLock => "a lock on a file (flock, fcntl)",
+            Wait::Database => "sqlite's lock on a database",
+            Wait::Semaphore => "a System V semaphore",
+            Wait::Message => "a message queue or an eventfd",
             Wait::Pipe => "a pipe or socket",
             Wait::Disk => "a disk or file system",
             Wait::Clock => "the clock (sleep)",
@@ -50,6 +86,9 @@ impl fmt::Display for Wait {
         })
     }
 }
+
+/// The number of kinds of waits.
+const WAITS: usize = Wait::ALL.len();
 
 /// The threads at one moment, except those that wait for a child process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,12 +103,13 @@ pub struct Moment {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The seconds that workers slept, for each of [`Wait::ALL`].
-    blocked: [f64; 7],
+    blocked: [f64; WAITS],
     /// The seconds that workers were absent.
     absent: f64,
     /// The seconds that threads were runnable.
     runnable: f64,
-    /// The seconds in which one thread was runnable, and those in which several were.
+    /// The seconds in which no thread was runnable, those in which one was, and those in which several were.
+    nobody: f64,
     alone: f64,
     together: f64,
     /// The seconds that the sampled threads spent on processors.
@@ -79,6 +119,9 @@ pub struct Seen {
     /// The share of the time on processors that the busiest thread had. All three are 0 if the kernel does not tell
     /// them.
     pub busiest: f64,
+    /// True if no two workers were seen that may have memory in common: all are processes of one thread, and none maps memory that
+    /// others may write.
+    pub are_apart: bool,
     /// How often samples found the kernel at each of [`KernelWork::ALL`]. All 0 if there are none.
     kernel: [u64; 9],
 }
@@ -95,7 +138,7 @@ impl Seen {
         let asleep = (moment.asleep.len() as u64).min(free);
         self.runnable += seconds * moment.runnable as f64;
         match moment.runnable {
-            0 => {}
+            0 => self.nobody += seconds,
             1 => self.alone += seconds,
             _ => self.together += seconds,
         }
@@ -137,7 +180,7 @@ pub struct Account {
     /// The number of threads that waited for a processor, on average. There may be more of them than workers.
     pub queue: f64,
     /// Asleep, for each of [`Wait::ALL`].
-    pub blocked: [f64; 7],
+    pub blocked: [f64; WAITS],
     /// The system time, for each of [`KernelWork::ALL`]. All 0 if that is unknown.
     pub kernel: [f64; 9],
     /// Not started, ended, or waiting for a child process.
@@ -146,6 +189,10 @@ pub struct Account {
     pub together: f64,
     /// The share of the processor time that the busiest thread had; 1 if the kernel does not tell that.
     pub busiest: f64,
+    /// The share of the time in which no thread was runnable.
+    pub idle: f64,
+    /// True if workers may have memory in common: threads of one process, or shared mappings.
+    pub shares_memory: bool,
 }
 
 /// The share of the processor time that samples must have seen to count as having followed threads to their ends.
@@ -169,11 +216,26 @@ impl Account {
         let absent = if idle > 0.0 { share(seen.absent) } else { rest - waiting };
         let share_of = |part: f64, all: f64| if all > 0.0 { part / all } else { 1.0 };
         let together = share_of(seen.together, seen.alone + seen.together);
+        let sampled = seen.nobody + seen.alone + seen.together;
+        let idle = if sampled > 0.0 { seen.nobody / sampled } else { 0.0 };
         let busiest = if seen.busiest > 0.0 { seen.busiest } else { 1.0 };
         let samples: u64 = seen.kernel.iter().sum();
         let kernel = seen.kernel.map(|of| counted.system * of as f64 / samples.max(1) as f64);
         let blocked = seen.blocked.map(share);
-        Account { counted, waiting, is_estimate, queue, blocked, kernel, absent, together, busiest }
+        let shares_memory = !seen.are_apart;
+        Account {
+            counted,
+            waiting,
+            is_estimate,
+            queue,
+            blocked,
+            kernel,
+            absent,
+            together,
+            busiest,
+            idle,
+            shares_memory,
+        }
     }
 
     /// The sum of all parts.
@@ -202,6 +264,11 @@ impl Account {
         let mut known: Vec<(KernelWork, f64)> = all.filter(|(_, seconds)| *seconds > 0.0).collect();
         known.sort_by(|a, b| b.1.total_cmp(&a.1));
         known
+    }
+
+    /// Returns the share of the time in which the busiest thread had a processor; `None` if the kernel does not tell that.
+    pub fn busy_most(&self) -> Option<f64> {
+        (self.busiest < 1.0).then(|| self.busiest * self.busy())
     }
 
     /// Returns the number of processors that the run kept busy, on average.

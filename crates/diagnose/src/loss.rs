@@ -2,7 +2,8 @@
 //!
 //! 1. Already the fewest workers keep as many processors busy as the most: there is nothing to gain.
 //! 2. A part of the time stands out among those that grew: its cause is looked for in the kernel's counts and in how the
-//!    threads took turns.
+//!    threads took turns. Sleep on a futex is for a lock if most threads slept in operations of locks. Otherwise one thread that
+//!    is busy all the time while the others sleep hands out too little work, and threads that run one after the other share a lock.
 //! 3. No part stands out, but those that belong to one object do together: time in the kernel for it, and sleep for it.
 //! 4. Otherwise the cause cannot be told.
 
@@ -22,6 +23,12 @@ pub struct Loss {
     pub grown: Vec<(Part, f64)>,
     /// The kinds of system time that grew, the largest growth first. Empty if samples do not show them.
     pub grown_in_kernel: Vec<(KernelWork, f64)>,
+    /// The share of the time in which no thread was runnable.
+    pub idle: f64,
+    /// The threads that waited for a disk, on average.
+    pub on_disk: f64,
+    /// True if workers may have memory in common.
+    pub shares_memory: bool,
     /// The cause that this suggests.
     pub cause: Cause,
 }
@@ -48,6 +55,16 @@ pub enum Cause {
     Turns,
     /// Workers slept, often, until another woke them.
     Lock,
+    /// Workers slept for a lock, seldom, but for long.
+    Held,
+    /// One thread was busy all the time, and the others slept until it woke them.
+    Starved,
+    /// Workers slept until another woke them, and for much of the time nobody computed. The others slept for this, most of them.
+    Unfed(Option<Wait>),
+    /// Workers slept for short times, often.
+    Polling,
+    /// Each worker did as much as all the work of the fewest.
+    Repeated,
     /// Workers slept for this reason.
     Blocked(Wait),
     /// Workers slept, and samples do not show for what.
@@ -109,6 +126,22 @@ const QUEUE_MIN: f64 = 0.5;
 const ASLEEP_MAX: f64 = 0.15;
 /// The waits per second of a worker above which a lock is the cause.
 const WAITS_OF_LOCK: f64 = 1000.0;
+/// The waits per second of sleep above which workers wait for each piece of work.
+const WAITS_OF_WORK: f64 = 50.0;
+/// The waits per second of sleep above which workers sleep only until they look again.
+const WAITS_OF_POLLING: f64 = 20.0;
+/// The share of the time that a thread must have a processor to count as always busy.
+const ALWAYS_MIN: f64 = 0.8;
+/// The share of the time without runnable threads above which the workers do not wait for one that computes.
+const IDLE_MIN: f64 = 0.3;
+/// The share of the sleep on futexes in operations of one kind that makes all of it count as that.
+const KIND_MIN: f64 = 2.0 / 3.0;
+/// The threads that wait for a disk on average, above which that is mentioned beside a lock.
+const ON_DISK_MIN: f64 = 0.25;
+/// The growth of processor time and page faults, as a share of that of the workers, above which each does the whole work.
+const REPEATED_MIN: f64 = 0.8;
+/// The number of page faults that no start of a process explains.
+const FAULTS_OF_WORK: u64 = 5000;
 /// The waits per second of the loss above which all that a lock costs counts as its cost: to spin, to sleep and to wake
 /// another take at most 50 us.
 const WAITS_OF_ALL: f64 = 20_000.0;
@@ -129,29 +162,39 @@ impl Loss {
     /// Compares `many` with `few`.
     pub fn of(few: &Account, many: &Account) -> Loss {
         let seconds = many.whole() - few.whole();
-        let mut grown: Vec<(Part, f64)> = many
-            .parts()
-            .into_iter()
-            .map(|(part, now)| (part, now - few.part(part)))
-            .filter(|(_, more)| *more > 0.0)
-            .collect();
+        let grown = many.parts().into_iter().map(|(part, now)| (part, now - few.part(part)));
+        let mut grown = joined(grown.filter(|(_, more)| *more > 0.0).collect());
         grown.sort_by(|a, b| b.1.total_cmp(&a.1));
         let share = seconds / many.whole().max(f64::MIN_POSITIVE);
         let grown_in_kernel = grown_in_kernel(few, many);
         let workers = many.counted.workers;
-        let mut loss = Loss { workers, seconds, share, grown, grown_in_kernel, cause: Cause::Mixed };
+        let on_disk = many.blocked[Wait::Disk.place()] / many.counted.seconds.max(f64::MIN_POSITIVE);
+        let mut loss = Loss {
+            workers,
+            seconds,
+            share,
+            grown,
+            grown_in_kernel,
+            idle: many.idle,
+            on_disk,
+            shares_memory: many.shares_memory,
+            cause: Cause::Mixed,
+        };
         loss.cause = loss.cause(few, many);
         loss
     }
 
     fn cause(&self, few: &Account, many: &Account) -> Cause {
-        if is_busy_already(few, many) {
+        // Processors that nobody waits for, while workers sleep, are not what the workers lack.
+        let sleeps = matches!(self.standing_out(), Some((Part::Blocked(_), _))) && few.queue < QUEUE_MIN;
+        if is_busy_already(few, many) && !sleeps {
             return Cause::Busy { workers: few.counted.workers, processors: few.busy(), queue: few.queue };
         }
         if self.share < LOSS_MIN {
             return Cause::None;
         }
         match self.standing_out() {
+            Some((Part::User | Part::System, _)) | None if is_repeated(few, many) => Cause::Repeated,
             Some((Part::System, more)) if !self.grown_in_kernel.is_empty() => self.in_kernel(more),
             Some((Part::Waiting, more)) if many.is_estimate && many.asleep() > ASLEEP_MAX * more => Cause::Mixed,
             Some((part, more)) => of_part(part, more, few, many),
@@ -194,11 +237,11 @@ impl Loss {
     /// Returns true if the parts that a lock costs stand out together: sleep, and time to spin and to wake others.
     fn is_of_lock(&self, few: &Account, many: &Account) -> bool {
         let waits = many.counted.waits.saturating_sub(few.counted.waits) as f64;
-        let slept = self.grown_by(&[Part::Blocked(Wait::Lock)]);
+        let slept: f64 = self.grown.iter().filter(|(part, _)| is_on_futex(*part)).map(|(_, more)| more).sum();
         let called = self.grown_by_work(&[KernelWork::Futex]);
         (waits > WAITS_OF_ALL * self.all() || called >= LOCK_SLEEP_MIN * self.all())
             && slept + called >= LOCK_SLEEP_MIN * self.all()
-            && self.grown_by(&LOCK_PARTS) >= LOCK_PARTS_MIN * self.all()
+            && self.grown_by_lock() >= LOCK_PARTS_MIN * self.all()
     }
 
     /// Returns true if the cause lies in time in which workers did not run.
@@ -208,6 +251,10 @@ impl Loss {
             | Cause::Imbalance
             | Cause::Turns
             | Cause::Lock
+            | Cause::Held
+            | Cause::Starved
+            | Cause::Unfed(_)
+            | Cause::Polling
             | Cause::Blocked(_)
             | Cause::Asleep
             | Cause::Crowded => true,
@@ -218,6 +265,7 @@ impl Loss {
             | Cause::Kernel
             | Cause::KernelWork(_)
             | Cause::Shared(_)
+            | Cause::Repeated
             | Cause::Slower
             | Cause::Mixed => false,
         }
@@ -230,6 +278,18 @@ impl Loss {
 
     fn grown_by(&self, parts: &[Part]) -> f64 {
         self.grown.iter().filter(|(part, _)| parts.contains(part)).map(|(_, more)| more).sum()
+    }
+
+    /// Returns by how much all that a lock costs grew: sleep, and time to spin and to wake others.
+    fn grown_by_lock(&self) -> f64 {
+        let costs = |part: Part| is_on_futex(part) || matches!(part, Part::User | Part::System);
+        self.grown.iter().filter(|(part, _)| costs(*part)).map(|(_, more)| more).sum()
+    }
+
+    /// Returns what workers slept for on futexes, as far as samples tell.
+    fn lock_or_queue(&self) -> &'static str {
+        let is_lock = self.grown.iter().any(|(part, _)| *part == Part::Blocked(Wait::Lock));
+        if is_lock { "a lock" } else { "a lock or a queue" }
     }
 
     fn all(&self) -> f64 {
@@ -263,9 +323,10 @@ impl Loss {
             return format!("With {} workers there is hardly a loss to explain.", self.workers);
         };
         let (more, named) = match (self.cause, part) {
-            (Cause::Lock, _) if self.standing_out().is_none() => {
-                (self.grown_by(&LOCK_PARTS), "sleep for a lock, and time to spin and to wake others".to_owned())
-            }
+            (Cause::Lock, _) if self.standing_out().is_none() => (
+                self.grown_by_lock(),
+                format!("sleep for {}, and time to spin and to wake others", self.lock_or_queue()),
+            ),
             (Cause::KernelWork(work), _) => (self.grown_by_work(&[work]), format!("system time for {work}")),
             (Cause::Shared(object), _) => (
                 self.grown_for(object),
@@ -300,7 +361,26 @@ impl Loss {
                 "only one worker runs at a time, and all have their turn: a lock that is held for long, such as an interpreter's \
                  (inferred)"
             }
+            Cause::Lock if self.lock_or_queue() == "a lock" => {
+                "workers ask for the same lock, again and again (seen in samples)"
+            }
             Cause::Lock => "workers ask for the same lock or wait for the same queue, again and again (inferred)",
+            Cause::Held => return self.with_disk("workers wait for a lock that others hold for long"),
+            Cause::Starved => {
+                "one thread is busy all the time, and the others wait for it: it hands out work too slowly, or has more to do than they \
+                 (inferred)"
+            }
+            Cause::Unfed(wait) => return self.unfed(wait),
+            Cause::Polling => {
+                "workers sleep for a short time, again and again: they poll, or pause before they try again (seen in samples)"
+            }
+            Cause::Repeated => {
+                "work that grows with the workers: each of them takes as much processor time and touches as much memory for the first time \
+                 (inferred from page faults)"
+            }
+            Cause::Blocked(Wait::FileLock | Wait::Database | Wait::Semaphore) => {
+                return self.with_disk("that is what stops them");
+            }
             Cause::Blocked(_) => "that is what stops them (seen in samples)",
             Cause::Asleep => "for what, samples of the threads cannot tell; strace -f -c would",
             Cause::Crowded => "there are more runnable threads than processors that they may use (measured)",
@@ -315,6 +395,26 @@ impl Loss {
             Cause::None | Cause::Busy { .. } | Cause::Mixed => "no part stands out, so the cause cannot be told",
         };
         meaning.to_owned()
+    }
+
+    /// Returns a meaning that was seen, and that a disk delays who has the lock, if it does.
+    fn with_disk(&self, meaning: &str) -> String {
+        if self.on_disk < ON_DISK_MIN {
+            return format!("{meaning} (seen in samples)");
+        }
+        let share = (self.on_disk * 100.0).min(100.0);
+        format!(
+            "{meaning}, and meanwhile a worker waits for a disk or file system for {share:.0} % of the time (seen in samples)"
+        )
+    }
+
+    fn unfed(&self, wait: Option<Wait>) -> String {
+        let wait = wait.map_or_else(String::new, |wait| format!(", as for {wait}"));
+        format!(
+            "workers wait for work or for each other, and no thread computes for {:.0} % of the time: what they wait for is made by \
+             none, or by one that itself sleeps{wait} (inferred)",
+            self.idle * 100.0
+        )
     }
 }
 
@@ -332,8 +432,44 @@ fn grown_in_kernel(few: &Account, many: &Account) -> Vec<(KernelWork, f64)> {
     grown
 }
 
-/// The parts of the time that a lock costs.
-const LOCK_PARTS: [Part; 3] = [Part::Blocked(Wait::Lock), Part::System, Part::User];
+fn is_on_futex(part: Part) -> bool {
+    matches!(part, Part::Blocked(wait) if wait.is_on_futex())
+}
+
+/// Adds up sleep that is for one object, though samples see it as several: on futexes, and in the pauses between tries to lock a
+/// file.
+fn joined(grown: Vec<(Part, f64)>) -> Vec<(Part, f64)> {
+    let of = |wait: Wait| grown.iter().find(|(part, _)| *part == Part::Blocked(wait)).map_or(0.0, |(_, more)| *more);
+    let futexes = of(Wait::Lock) + of(Wait::Signal) + of(Wait::Futex);
+    let is_most = |wait: &Wait| of(*wait) >= KIND_MIN * futexes;
+    let on_futexes = [Wait::Lock, Wait::Signal].into_iter().find(is_most).unwrap_or(Wait::Futex);
+    let tried = of(Wait::FileLock) + of(Wait::Database) >= of(Wait::Clock);
+    let locked = if of(Wait::Database) >= of(Wait::FileLock) { Wait::Database } else { Wait::FileLock };
+    let name = |wait: Wait| match wait {
+        Wait::Lock | Wait::Signal | Wait::Futex => on_futexes,
+        Wait::FileLock | Wait::Database => locked,
+        Wait::Clock if tried => locked,
+        other => other,
+    };
+    let mut all: Vec<(Part, f64)> = Vec::new();
+    for (part, more) in &grown {
+        let part = if let Part::Blocked(wait) = part { Part::Blocked(name(*wait)) } else { *part };
+        match all.iter_mut().find(|(other, _)| *other == part) {
+            Some((_, sum)) => *sum += more,
+            None => all.push((part, *more)),
+        }
+    }
+    all
+}
+
+/// Returns true if each worker uses as much processor time, and touches as much memory for the first time, as the fewest together.
+fn is_repeated(few: &Account, many: &Account) -> bool {
+    let least = REPEATED_MIN * many.counted.workers as f64 / few.counted.workers.max(1) as f64;
+    let used = |account: &Account| account.counted.user + account.counted.system;
+    few.counted.faults >= FAULTS_OF_WORK
+        && many.counted.faults as f64 >= least * few.counted.faults as f64
+        && used(many) >= least * used(few)
+}
 
 /// Returns true if already `few` workers, which have threads of their own, keep as many processors busy as `many`.
 fn is_busy_already(few: &Account, many: &Account) -> bool {
@@ -350,17 +486,38 @@ fn of_part(part: Part, more: f64, few: &Account, many: &Account) -> Cause {
         Part::Absent => Cause::Serial,
         Part::Waiting => Cause::Crowded,
         Part::User => Cause::Slower,
-        Part::Blocked(Wait::Lock) if waits > WAITS_OF_LOCK * more => Cause::Lock,
-        Part::Blocked(Wait::Lock) if take_turns(many) => Cause::Turns,
-        Part::Blocked(Wait::Lock) => Cause::Imbalance,
-        Part::Blocked(Wait::Other | Wait::Events) => Cause::Asleep,
-        Part::Blocked(wait) => Cause::Blocked(wait),
+        Part::Blocked(wait) => of_sleep(wait, more, waits, many),
         Part::System if are_of_kernel(FAULTS_MIN, more, few, many, |account| account.counted.faults) => Cause::Faults,
         Part::System if are_of_kernel(SWITCHES_MIN, more, few, many, |account| account.counted.waits) => {
             Cause::Switches
         }
         Part::System => Cause::Kernel,
     }
+}
+
+/// Returns the cause of sleep that grew by `more`, in which threads began to wait `waits` times more.
+fn of_sleep(wait: Wait, more: f64, waits: f64, many: &Account) -> Cause {
+    let is_often = waits > WAITS_OF_LOCK * more;
+    let waits_of_all = many.counted.waits as f64 / many.asleep().max(f64::MIN_POSITIVE);
+    let one_is_busy = waits_of_all > WAITS_OF_WORK && many.busy_most().is_some_and(|share| share >= ALWAYS_MIN);
+    match wait {
+        Wait::Lock if is_often => Cause::Lock,
+        Wait::Lock => Cause::Held,
+        Wait::Signal | Wait::Futex | Wait::Message | Wait::Pipe | Wait::Events if one_is_busy => Cause::Starved,
+        Wait::Signal | Wait::Futex if many.idle >= IDLE_MIN => Cause::Unfed(asleep_besides(many)),
+        Wait::Signal | Wait::Futex if is_often => Cause::Lock,
+        Wait::Signal | Wait::Futex if take_turns(many) => Cause::Turns,
+        Wait::Signal | Wait::Futex => Cause::Imbalance,
+        Wait::Clock if waits_of_all > WAITS_OF_POLLING => Cause::Polling,
+        Wait::Other | Wait::Events => Cause::Asleep,
+        _ => Cause::Blocked(wait),
+    }
+}
+
+/// Returns what threads sleep for most, other than futexes.
+fn asleep_besides(account: &Account) -> Option<Wait> {
+    let others = Wait::ALL.into_iter().zip(account.blocked).filter(|(wait, _)| !wait.is_on_futex());
+    others.filter(|(_, seconds)| *seconds > 0.0).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(wait, _)| wait)
 }
 
 /// Returns true if hardly ever two workers ran at once, although no thread did most of the work.
@@ -383,7 +540,7 @@ mod tests {
     /// A run of two workers, or of one, as the report shows it: seconds, user, system, waiting and absent.
     fn account(workers: u64, [seconds, user, system, waiting, absent]: [f64; 5], asleep: &[(Wait, f64)]) -> Account {
         let counted = Counted { workers, seconds, user, system, ..Counted::default() };
-        let mut blocked = [0.0; 7];
+        let mut blocked = [0.0; Wait::ALL.len()];
         for (wait, seconds) in asleep {
             blocked[Wait::ALL.iter().position(|other| other == wait).expect("all are listed")] = *seconds;
         }
@@ -398,6 +555,8 @@ mod tests {
             absent,
             together: 1.0,
             busiest: 1.0 / workers as f64,
+            idle: 0.0,
+            shares_memory: true,
         }
     }
 
@@ -420,7 +579,8 @@ mod tests {
         assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 0.0, 3.0], &[])), Cause::Serial);
         assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 3.0, 0.0], &[])), Cause::Crowded);
         assert_eq!(cause(&account(4, [1.0, 3.9, 0.1, 0.0, 0.0], &[])), Cause::Slower);
-        assert_eq!(cause(&counts(asleep(Wait::Lock), 40, 0)), Cause::Imbalance);
+        assert_eq!(cause(&counts(asleep(Wait::Signal), 40, 0)), Cause::Imbalance);
+        assert_eq!(cause(&counts(asleep(Wait::Lock), 40, 0)), Cause::Held);
         assert_eq!(cause(&counts(asleep(Wait::Lock), 90_000, 0)), Cause::Lock);
         assert_eq!(cause(&counts(asleep(Wait::Disk), 900, 0)), Cause::Blocked(Wait::Disk));
         let kernel = account(4, [1.0, 1.0, 3.0, 0.0, 0.0], &[]);
@@ -443,13 +603,92 @@ mod tests {
         let python = |together, busiest| Account {
             together,
             busiest,
-            ..counts(account(2, [0.503, 0.466, 0.031, 0.015, 0.039], &[(Wait::Lock, 0.456)]), 134, 1_952)
+            ..counts(account(2, [0.503, 0.466, 0.031, 0.015, 0.039], &[(Wait::Signal, 0.456)]), 134, 1_952)
         };
         let few = account(1, [0.5, 0.465, 0.03, 0.0, 0.005], &[]);
         assert_eq!(Loss::of(&few, &python(0.05, 0.55)).cause, Cause::Turns);
         // One thread did nearly all, or both ran together for a while.
-        assert_eq!(Loss::of(&few, &python(0.05, 0.9)).cause, Cause::Imbalance);
+        assert_eq!(Loss::of(&few, &python(0.05, 0.9)).cause, Cause::Starved);
         assert_eq!(Loss::of(&few, &python(0.4, 0.55)).cause, Cause::Imbalance);
+    }
+
+    /// Workers that starve for one producer were said to fight for a lock, or to be at a barrier.
+    #[test]
+    fn workers_that_starve_for_one_producer_do_not_fight_for_a_lock() {
+        // The producer has a processor all the time; two workers share the little that it makes.
+        let fed = |wait, busiest, waits| {
+            let many = account(2, [1.0, 1.15, 0.05, 0.0, 0.0], &[(wait, 0.8)]);
+            counts(Account { together: 0.2, busiest, ..many }, waits, 100)
+        };
+        let few = counts(account(1, [1.0, 1.15, 0.05, 0.0, 0.0], &[]), 2_900, 90);
+        for wait in [Wait::Signal, Wait::Futex, Wait::Pipe] {
+            let loss = Loss::of(&few, &fed(wait, 0.83, 3_000));
+            assert_eq!(loss.cause, Cause::Starved, "{wait}");
+            assert!(
+                loss.sentence().contains("one thread is busy all the time, and the others wait for it"),
+                "{loss:?}"
+            );
+        }
+        // They wait for a lock, or the work is spread evenly, or nobody knows who is busy.
+        assert_eq!(Loss::of(&few, &fed(Wait::Lock, 0.83, 3_000)).cause, Cause::Held);
+        assert_eq!(Loss::of(&few, &fed(Wait::Lock, 0.83, 90_000)).cause, Cause::Lock);
+        assert_eq!(Loss::of(&few, &fed(Wait::Signal, 0.4, 3_000)).cause, Cause::Imbalance);
+        assert_eq!(Loss::of(&few, &fed(Wait::Signal, 1.0, 90_000)).cause, Cause::Lock);
+    }
+
+    /// A producer that sleeps between two pieces of work lets its workers run in turns, which was said to be a lock.
+    #[test]
+    fn a_producer_that_sleeps_is_no_lock() {
+        let few = account(1, [1.0, 0.3, 0.0, 0.0, 0.0], &[(Wait::Signal, 0.4), (Wait::Clock, 0.3)]);
+        let many = account(2, [1.0, 0.3, 0.0, 0.0, 0.0], &[(Wait::Signal, 1.3), (Wait::Clock, 0.4)]);
+        let loss = Loss::of(&few, &counts(Account { together: 0.02, busiest: 0.45, idle: 0.7, ..many }, 900, 90));
+        assert_eq!(loss.cause, Cause::Unfed(Some(Wait::Clock)));
+        let said = "no thread computes for 70 % of the time: what they wait for is made by none, or by one that itself sleeps, as for \
+                    the clock (sleep)";
+        assert!(loss.sentence().contains(said), "{}", loss.sentence());
+    }
+
+    /// The costs of a queue under a mutex fell into parts of which none stood out.
+    #[test]
+    fn sleep_on_futexes_counts_together_and_is_named_by_most_of_it() {
+        let of = |lock, signal| {
+            let asleep = [(Wait::Lock, lock), (Wait::Signal, signal)];
+            Loss::of(&alone(), &account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &asleep)).grown[0]
+        };
+        let near = |(part, more): (Part, f64), wait| part == Part::Blocked(wait) && (more - 3.0).abs() < 1e-9;
+        assert!(near(of(0.3, 2.7), Wait::Signal) && near(of(2.7, 0.3), Wait::Lock) && near(of(1.6, 1.4), Wait::Futex));
+    }
+
+    /// Writers of a database were said to be stopped by the clock.
+    #[test]
+    fn a_lock_on_a_file_is_named_with_the_disk_under_it() {
+        let few = account(1, [1.0, 0.2, 0.1, 0.0, 0.0], &[(Wait::Disk, 0.7)]);
+        let tries = [(Wait::Disk, 0.75), (Wait::Database, 0.6), (Wait::Clock, 0.35)];
+        let loss = Loss::of(&few, &account(2, [1.0, 0.2, 0.1, 0.0, 0.0], &tries));
+        assert_eq!(loss.cause, Cause::Blocked(Wait::Database));
+        let said = "blocked by sqlite's lock on a database: that is what stops them, and meanwhile a worker waits for a disk or file system \
+                    for 75 % of the time (seen in samples).";
+        assert!(loss.sentence().contains(said), "{}", loss.sentence());
+        let asleep = |wait| account(2, [1.0, 1.0, 0.0, 0.0, 0.0], &[(wait, 1.0)]);
+        for wait in [Wait::FileLock, Wait::Semaphore, Wait::Message] {
+            assert_eq!(cause(&asleep(wait)), Cause::Blocked(wait));
+        }
+        assert_eq!(cause(&counts(asleep(Wait::Clock), 900, 0)), Cause::Polling);
+        assert_eq!(cause(&counts(asleep(Wait::Clock), 3, 0)), Cause::Blocked(Wait::Clock));
+    }
+
+    /// Workers of which each did the whole work were said to be slow for one of five reasons.
+    #[test]
+    fn work_that_each_worker_does_again_is_named() {
+        let of = |seconds, user, faults: [u64; 2]| {
+            let few = counts(account(1, [1.0, 0.95, 0.05, 0.0, 0.0], &[]), 9, faults[0]);
+            Loss::of(&few, &counts(account(2, [seconds, user, 0.1, 0.0, 0.0], &[]), 18, faults[1])).cause
+        };
+        assert_eq!(of(1.0, 1.9, [20_000, 40_000]), Cause::Repeated);
+        // The same memory, twice the time; a process starts, but no more; and a part of the work only.
+        assert_eq!(of(1.0, 1.9, [20_000, 20_100]), Cause::Slower);
+        assert_eq!(of(1.0, 1.9, [600, 1_200]), Cause::Slower);
+        assert_eq!(of(0.7, 1.3, [20_000, 40_000]), Cause::Slower);
     }
 
     /// A program whose only worker had eight threads was once said to have hardly a loss.

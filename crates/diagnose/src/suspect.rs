@@ -53,6 +53,13 @@ const SHARE_MIN: f64 = 0.15;
 impl Suspect {
     /// Returns the suspects of a loss; none if its cause is certain, or no experiment here can tell more.
     pub fn of(loss: &Loss) -> Vec<Suspect> {
+        let mut all = Suspect::of_cause(loss);
+        // Without memory in common, nobody writes the cache lines of another or spins for its lock.
+        all.retain(|suspect| loss.shares_memory || !matches!(suspect, Suspect::SharedLines | Suspect::Spinning));
+        all
+    }
+
+    fn of_cause(loss: &Loss) -> Vec<Suspect> {
         use Suspect::*;
         match loss.cause {
             Cause::Slower => vec![Memory, SharedLines, SharedCores, Spinning, MoreWork],
@@ -72,7 +79,7 @@ impl Suspect {
                     loss.grown.iter().any(|(grown, more)| part(grown) && *more >= SHARE_MIN * whole)
                 };
                 let mut all = vec![Memory, SharedLines, SharedCores, Spinning, MoreWork];
-                if has(|part| matches!(part, Part::Blocked(Wait::Lock))) {
+                if has(|part| matches!(part, Part::Blocked(wait) if wait.is_on_futex())) {
                     all.extend([Contention, Allocator]);
                 }
                 if has(|part| *part == Part::System) {
@@ -156,5 +163,27 @@ impl fmt::Display for Suspect {
             Suspect::Processes => "workers that are processes, each with page tables of its own",
             Suspect::FirstTouch => "pages of the engine that are touched for the first time",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::{Account, Counted, Seen};
+
+    /// Work that grows with the workers was never named: spinning looks alike, though programs that share no memory cannot spin.
+    #[test]
+    fn processes_without_common_memory_neither_spin_nor_share_cache_lines() {
+        let of = |are_apart| {
+            let account = |workers, user| {
+                let counted = Counted { workers, seconds: 1.0, user, ..Counted::default() };
+                let mut seen = Seen::default();
+                seen.are_apart = are_apart;
+                Account::of(counted, &seen)
+            };
+            Suspect::of(&Loss::of(&account(1, 1.0), &account(2, 1.9)))
+        };
+        assert_eq!(of(true), [Suspect::Memory, Suspect::SharedCores, Suspect::MoreWork]);
+        assert_eq!(of(false).len(), 5);
     }
 }

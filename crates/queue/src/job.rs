@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One program to run.
@@ -49,6 +49,27 @@ impl Job {
     pub fn words(words: Vec<OsString>) -> Job {
         let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
+    }
+
+    /// Makes the directory absolute: a relative one lies in `folder`, and a job without one runs there.
+    ///
+    /// Where a job runs is part of what it is, so the same line in another folder is another job.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use gristmill_queue::{Job, keys};
+    ///
+    /// let job = |folder: &str| Job::shell("make").in_folder(Path::new(folder));
+    /// assert_eq!(job("/srv/a").directory.as_deref(), Some(Path::new("/srv/a")));
+    /// assert_ne!(keys(&[job("/srv/a")]), keys(&[job("/srv/b")]));
+    /// ```
+    pub fn in_folder(self, folder: &Path) -> Job {
+        let directory = match &self.directory {
+            Some(directory) => folder.join(directory),
+            None => folder.to_owned(),
+        };
+        // Without the parts that lead nowhere: `/srv/./a/` is `/srv/a`.
+        Job { directory: Some(directory.components().collect()), ..self }
     }
 
     /// A digest of name, command and directory.
@@ -105,6 +126,19 @@ pub fn keys(jobs: &[Job]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_directory_under_another_name_is_the_same_job() {
+        let job = |directory: Option<&str>, folder: &str| {
+            let job = Job { directory: directory.map(PathBuf::from), ..Job::shell("make") };
+            keys(&[job.in_folder(Path::new(folder))])
+        };
+        let here = job(None, "/srv/a");
+        for (directory, folder) in [(".", "/srv/a"), ("a", "/srv"), ("./a/", "/srv/"), ("/srv/a", "/elsewhere")] {
+            assert_eq!(job(Some(directory), folder), here, "{directory} in {folder}");
+        }
+        assert_ne!(job(Some("b"), "/srv/a"), here);
+    }
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {

@@ -52,6 +52,8 @@ pub struct Counts {
     pub failed: usize,
     /// Jobs that were skipped.
     pub skipped: usize,
+    /// Those that had succeeded or failed before this queue, and did not run in it. They are counted above, too.
+    pub ended_before: usize,
 }
 
 /// The states of all jobs.
@@ -148,6 +150,7 @@ impl Queue {
         if self.states[job] == State::Waiting {
             let was_stopped = self.is_stopped;
             self.finish(job, outcome);
+            self.counts.ended_before += 1;
             // An earlier failure does not keep this queue from going on.
             self.is_stopped = was_stopped;
         }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::files::{here, is_hidden};
 use gristmill_counters::kernel_symbols::Symbols;
-use gristmill_counters::threads::{Glance, Sleep, Spent, Watcher};
+use gristmill_counters::sleep::Sleep;
+use gristmill_counters::threads::{Glance, Spent, Watcher};
 use gristmill_diagnose::{KernelWork, Moment, Seen, Wait};
 use gristmill_os::kernel_calls::KernelCalls;
 use gristmill_os::machine::cpus_allowed;
@@ -44,7 +45,8 @@ impl Look {
 
     /// Returns the sum of all samples.
     pub fn seen(mut self) -> Seen {
-        let Spent { on_processor, waited, busiest } = self.watcher.spent();
+        let Spent { on_processor, waited, busiest, are_apart } = self.watcher.spent();
+        self.seen.are_apart = are_apart;
         (self.seen.on_processor, self.seen.waited, self.seen.busiest) = (on_processor, waited, busiest);
         self.take_calls();
         self.seen
@@ -80,8 +82,14 @@ fn moment(glance: &Glance, workers: u64) -> Moment {
     let wait = |sleep: &Sleep| match sleep {
         // A process that waits for its children is not a worker.
         Sleep::Child => None,
-        Sleep::Futex => Some(Wait::Lock),
+        Sleep::Lock => Some(Wait::Lock),
+        Sleep::Signal => Some(Wait::Signal),
+        Sleep::Futex => Some(Wait::Futex),
         Sleep::AddressSpace => Some(Wait::AddressSpace),
+        Sleep::FileLock => Some(Wait::FileLock),
+        Sleep::Database => Some(Wait::Database),
+        Sleep::Semaphore => Some(Wait::Semaphore),
+        Sleep::Message => Some(Wait::Message),
         Sleep::Pipe => Some(Wait::Pipe),
         Sleep::Disk => Some(Wait::Disk),
         Sleep::Clock => Some(Wait::Clock),
@@ -89,10 +97,10 @@ fn moment(glance: &Glance, workers: u64) -> Moment {
         Sleep::Other => Some(Wait::Other),
     };
     let mut asleep: Vec<Wait> = glance.asleep.iter().filter_map(wait).collect();
-    // If there are more threads than workers, first threads wait for the others to end, as with pthread_join.
-    let surplus = (glance.runnable + asleep.len() as u64).saturating_sub(workers);
-    for _ in 0..surplus.min(glance.first_on_futex) {
-        if let Some(at) = asleep.iter().position(|wait| *wait == Wait::Lock) {
+    // If there are more threads than workers, some wait for the others to end, as with pthread_join.
+    let surplus = (glance.runnable as usize + asleep.len()).saturating_sub(workers as usize);
+    for aside in glance.aside.iter().filter_map(wait).take(surplus) {
+        if let Some(at) = asleep.iter().position(|wait| *wait == aside) {
             asleep.swap_remove(at);
         }
     }
@@ -107,12 +115,14 @@ mod tests {
     /// for its end.
     #[test]
     fn a_first_thread_that_waits_for_the_others_is_not_a_worker() {
-        let glance = |runnable, asleep: &[Sleep]| Glance { runnable, asleep: asleep.to_vec(), first_on_futex: 1 };
+        let glance =
+            |runnable, asleep: &[Sleep]| Glance { runnable, asleep: asleep.to_vec(), aside: vec![Sleep::Signal] };
         let of = |glance: &Glance, workers| moment(glance, workers).asleep;
-        assert_eq!(of(&glance(0, &[Sleep::Futex, Sleep::Clock]), 1), [Wait::Clock]);
-        assert_eq!(of(&glance(1, &[Sleep::Futex]), 1), []);
+        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Clock]), 1), [Wait::Clock]);
+        assert_eq!(of(&glance(0, &[Sleep::Lock, Sleep::Signal]), 1), [Wait::Lock]);
+        assert_eq!(of(&glance(1, &[Sleep::Signal]), 1), []);
         // The first thread is one of the workers, as with OpenMP.
-        assert_eq!(of(&glance(1, &[Sleep::Futex]), 2), [Wait::Lock]);
-        assert_eq!(of(&glance(0, &[Sleep::Futex, Sleep::Child]), 1), [Wait::Lock]);
+        assert_eq!(of(&glance(1, &[Sleep::Signal]), 2), [Wait::Signal]);
+        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Child]), 1), [Wait::Signal]);
     }
 }

@@ -1,5 +1,6 @@
 //! The jobs of a file, of the command line, or of standard input. From a pipe, they arrive while the queue runs.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
@@ -24,6 +25,8 @@ pub struct Defaults {
 
 /// The jobs so far, and where further ones come from.
 pub struct List {
+    /// The real path of this process's folder: where a job runs is part of what it is.
+    folder: PathBuf,
     jobs: Vec<Job>,
     keys: Vec<String>,
     next_keys: Keys,
@@ -46,7 +49,9 @@ impl List {
     /// Makes the list of a command with values, or of a file. A pipe is not read yet.
     pub fn open(path: Option<&Path>, command: &[OsString], defaults: Defaults) -> Result<List, Failure> {
         let (jobs, keys) = (Vec::new(), Vec::new());
-        let mut list = List { jobs, keys, next_keys: Keys::default(), defaults, source: None };
+        let folder = env::current_dir()
+            .map_err(|source| Failure::Job(Error::System { what: "asking for the current folder", source }))?;
+        let mut list = List { folder, jobs, keys, next_keys: Keys::default(), defaults, source: None };
         if !command.is_empty() {
             list.add(combined(command).map_err(Failure::Usage)?);
             return Ok(list);
@@ -110,7 +115,8 @@ impl List {
     }
 
     fn add(&mut self, jobs: Vec<Job>) {
-        for mut job in jobs {
+        for job in jobs {
+            let mut job = job.in_folder(&self.folder);
             job.timeout = job.timeout.or(self.defaults.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.defaults.retries));
             self.keys.push(self.next_keys.of(&job));

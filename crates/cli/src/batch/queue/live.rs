@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_last_row_tells_how_far_the_queue_has_come() {
-        let counts = Counts { waiting: 4, running: 2, succeeded: 3, failed: 1, skipped: 0 };
+        let counts = Counts { waiting: 4, running: 2, succeeded: 3, failed: 1, ..Counts::default() };
         let left = Some(Duration::from_secs(150));
         assert_eq!(total(Some(10), &counts, left), "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
         assert_eq!(total(None, &counts, None), "4 done, 1 failed, 2 running, 4 waiting");

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!  list       the jobs of a file, of the command line, or of standard input
+//!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
 //!  stream     a pipe that a program writes to, and the file that keeps it
 //!  capture    the streams of a program, and the folders of --output
 //!  handed     the streams that the guard would finish
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
+//!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  record     what is told of each: lines of JSON, the summary
@@ -21,6 +23,7 @@
 //!  printer    prints the output of programs, in the order of --order
 //!  ready      what the runner waits for
 //!  runner     begins programs and sees them end
+//!  choice     whether programs are chosen, or only observed
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
 //!  addresses  sampled instructions, by the file that they belong to
@@ -28,12 +31,14 @@
 //! ```
 
 mod list;
+mod paths;
 mod journal;
 mod stream;
 mod capture;
 mod handed;
 mod heartbeat;
 mod identity;
+mod memory;
 mod program;
 mod guard;
 mod record;
@@ -47,35 +52,37 @@ mod written;
 mod printer;
 mod ready;
 mod runner;
+mod choice;
 mod counts;
 mod probing;
 mod addresses;
 mod machine;
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
-use gristmill_os::program::{Freezer, raise_file_limit};
+use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
 use gristmill_queue::{Job, Past, Rules, State};
 use gristmill_schedule::Limits;
 
-use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
+use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
+pub use journal::now_ms;
 use list::{Defaults, List};
 use printer::{Order, Style, UNPRINTED_MAX};
 use probing::Probing;
+pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
 
@@ -95,9 +102,10 @@ pub struct Programs {
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
     at_once: Option<Slots>,
 
-    /// With more programs than processors, choose every 100 ms which of them run, by their demand for memory bandwidth
-    #[arg(long)]
-    by_bandwidth: bool,
+    /// With more programs than processors, learn their demand for memory bandwidth, and choose every 100 ms which of them run where that
+    /// gained time before
+    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "observe")]
+    by_bandwidth: Option<ByBandwidth>,
 
     /// Go on after a program has failed; those that wait for it are skipped
     #[arg(long, short)]
@@ -163,7 +171,7 @@ pub struct Programs {
     #[arg(long)]
     no_history: bool,
 
-    /// Print no table and no summary
+    /// Print no table and no summary, only what failed
     #[arg(long, short)]
     quiet: bool,
 }
@@ -208,6 +216,9 @@ impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
         let defaults = Defaults { timeout: self.timeout, retries: self.retries };
         let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        memory::check(list.jobs(), self.memory)?;
+        let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
+        self.check_paths(history.as_deref())?;
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
         let (journal, past) = match &self.journal {
@@ -224,7 +235,7 @@ impl Programs {
         // While a list arrives, nobody knows its length.
         let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
         let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
-        let (slots_max, held_max) = by_files(wanted, self.by_bandwidth, processors);
+        let (slots_max, held_max) = by_files(wanted, self.by_bandwidth.is_some(), processors);
         let slots = wanted.min(slots_max);
         if slots < wanted && !self.quiet {
             tell(format_args!(
@@ -241,12 +252,13 @@ impl Programs {
         }
         let queue = before.queue(&list, rules);
         // 2. What cannot be written fails at once, not after hours.
-        self.timeline.as_ref().map(begun).transpose()?;
+        self.timeline.as_deref().map(timeline::check).transpose()?;
         if let Some(output) = &self.output {
             Folder::make(output).map_err(|source| Failure::output(output, source))?;
         }
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
+        let limits = memory::limits(list.jobs(), &freezer, self.quiet);
         let reports = Reports {
             output: self.output.clone(),
             style: Style {
@@ -255,7 +267,7 @@ impl Programs {
                 is_aside: self.json,
                 held_max,
             },
-            history: self.history.clone().or_else(in_home).filter(|_| !self.no_history),
+            history,
             json: self.json,
             quiet: self.quiet,
         };
@@ -268,13 +280,13 @@ impl Programs {
                     return 1;
                 }
             };
+            runner.limit_memory(limits.as_ref());
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(length);
-            let chooses = slots > processors && self.by_bandwidth;
-            if self.by_bandwidth && !chooses && !self.quiet {
-                tell(format_args!(
-                    "--by-bandwidth has nothing to choose: at most {slots} programs run at the same time, on {processors} processors; -j takes more"
-                ));
+            let how = self.by_bandwidth.filter(|_| slots > processors);
+            let chooses = how.is_some();
+            if self.by_bandwidth.is_some() && !chooses && !self.quiet {
+                tell(nothing_to_choose(length, slots, self.at_once.is_some(), processors));
             }
             let is_short = chooses && runner.is_short(processors, WORTH_CHOOSING_S);
             if is_short && !self.quiet {
@@ -282,16 +294,16 @@ impl Programs {
                     "this list usually takes less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
                 ));
             }
-            let means = (chooses && !is_short).then(|| self.means(slots, processors));
-            runner.reporter().set_tier(means.as_ref().map(|(means, _)| means.tier()));
+            let means = how.filter(|_| !is_short).map(|how| (how, self.means(how, slots, processors)));
+            runner.reporter().set_tier(means.as_ref().map(|(_, (means, _))| means.tier()));
             let worked = match means {
-                Some((Means::Counted(counters, limits), sampler)) => {
-                    machine::run_counted(&mut runner, counters, sampler, limits)
+                Some((how, (Means::Counted(counters, limits), sampler))) => {
+                    machine::run_counted(&mut runner, counters, sampler, limits, how)
                 }
-                Some((Means::Probed(probing, limits), sampler)) => {
-                    machine::run_probed(&mut runner, probing, sampler, limits)
+                Some((how, (Means::Probed(probing, limits), sampler))) => {
+                    machine::run_probed(&mut runner, probing, sampler, limits, how)
                 }
-                Some((Means::Nothing, _)) | None => runner.run(),
+                Some((_, (Means::Nothing, _))) | None => runner.run(),
             };
             if let Err(source) = worked {
                 tell(format_args!("running the programs: {source}"));
@@ -299,17 +311,32 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_whole(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
+                timeline::write(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
+            limits.iter().for_each(MemoryLimits::remove);
             freezer.remove();
             runner.report().max(i32::from(written.is_err()))
         });
+        limits.iter().for_each(MemoryLimits::remove);
         freezer.remove();
         match code.map_err(system("running the programs"))? {
             0 => Ok(()),
             _ => Err(Failure::Told),
         }
+    }
+}
+
+impl Programs {
+    fn check_paths(&self, history: Option<&Path>) -> Result<(), Failure> {
+        let list = self.jobs.as_deref().filter(|path| path.as_os_str() != "-").unwrap_or(Path::new("/dev/stdin"));
+        let written = [
+            ("--journal", self.journal.as_deref()),
+            ("--timeline", self.timeline.as_deref()),
+            ("--output", self.output.as_deref()),
+            ("--history", history),
+        ];
+        paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
     }
 }
 
@@ -336,24 +363,17 @@ impl Means {
 
 impl Programs {
     /// Returns the best means of this machine, with what samples instructions, and says which it is and why.
-    fn means(&self, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
+    fn means(&self, how: ByBandwidth, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
         let (means, sentence) = match machine::tier_a(processors) {
             Ok((counters, limits)) => {
-                let by = counters.of_what();
-                (
-                    Means::Counted(counters, limits),
-                    format!(
-                        "programs are chosen by their demand for memory bandwidth, from counts of {by}, {processors} at a time"
-                    ),
-                )
+                let from = format!("by their demand for memory bandwidth, from counts of {}", counters.of_what());
+                (Means::Counted(counters, limits), how.sentence(&from, processors))
             }
             Err(no_counts) => match machine::tier_b(processors) {
-                Ok((probing, limits)) => (
-                    Means::Probed(probing, limits),
-                    format!(
-                        "{no_counts}; programs are chosen by how much they slow down work on memory, {processors} at a time"
-                    ),
-                ),
+                Ok((probing, limits)) => {
+                    let sentence = how.sentence("by how much they slow down work on memory", processors);
+                    (Means::Probed(probing, limits), format!("{no_counts}; {sentence}"))
+                }
                 Err(no_probe) => (
                     Means::Nothing,
                     format!(
@@ -369,18 +389,17 @@ impl Programs {
             ),
             _ => sentence,
         };
+        let sentence = match how {
+            ByBandwidth::Observe if self.no_history && !matches!(means, Means::Nothing) => format!(
+                "{sentence}. With --no-history nothing of this is kept for later runs; --by-bandwidth=choose chooses at once"
+            ),
+            _ => sentence,
+        };
         if !self.quiet {
             tell(format_args!("tier {}: {sentence}", means.tier()));
         }
         (means, sampler.and_then(Result::ok))
     }
-}
-
-fn begun(path: &PathBuf) -> Result<Aside, Failure> {
-    if path.is_dir() {
-        return Err(Failure::output(path, io::ErrorKind::IsADirectory.into()));
-    }
-    Aside::create(path).map_err(|source| Failure::output(path, source))
 }
 
 /// Returns how many programs may run at the same time by the number of files that this process may open, and the outputs that may wait for an earlier job's if this

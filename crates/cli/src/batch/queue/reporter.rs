@@ -26,7 +26,7 @@ pub struct Reports {
     pub history: Option<PathBuf>,
     /// Lines of JSON on standard output.
     pub json: bool,
-    /// No table and no summary.
+    /// No table, and of the summary only what failed.
     pub quiet: bool,
 }
 
@@ -136,8 +136,10 @@ impl Reporter {
         if self.json {
             let _ = print(json_summary(&counts, took, &self.decided).to_string());
         }
+        // The first line counts, and the others name failures.
+        let lines = summary(jobs, queue.states(), &counts, &self.records, took);
+        lines.into_iter().skip(usize::from(self.quiet)).for_each(tell);
         if !self.quiet {
-            summary(jobs, queue.states(), &counts, &self.records, took).into_iter().for_each(tell);
             decisions(&self.decided).into_iter().for_each(tell);
         }
     }

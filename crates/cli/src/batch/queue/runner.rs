@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gristmill_os::program::{Freezer, now_ended, reap};
+use gristmill_os::program::{Freezer, MemoryLimits, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
@@ -36,8 +36,12 @@ use crate::terminal::messages::{printable, tell};
 /// The signal that nothing can survive.
 const KILL: i32 = Signal::KILL.as_raw();
 
-/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), or that the guard has died.
-const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC];
+/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), that the guard has died, or that another
+/// queue removes our groups.
+const LACKS: [Errno; 7] =
+    [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC, Errno::NODEV];
+/// How often a program is started again whose group another queue took for one that was left over, and removed.
+const GROUP_TRIES: usize = 10;
 
 /// The jobs that wait from which on no more of the list is read: `yes | gristmill batch` never ends.
 const WAITING_MAX: usize = 100_000;
@@ -95,6 +99,8 @@ pub struct Runner<'a> {
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
+    /// What limits the memory of jobs that name an amount.
+    limits: Option<&'a MemoryLimits>,
     link: Link,
     watch: Watch,
     running: BTreeMap<usize, Program>,
@@ -136,6 +142,7 @@ impl<'a> Runner<'a> {
             awaits_list: false,
             journal,
             freezer,
+            limits: None,
             link,
             watch,
             running: BTreeMap::new(),
@@ -231,13 +238,18 @@ impl<'a> Runner<'a> {
         self.observed = observed;
     }
 
+    /// Limits the memory of each job that begins from now on and names an amount.
+    pub fn limit_memory(&mut self, limits: Option<&'a MemoryLimits>) {
+        self.limits = limits;
+    }
+
     /// The jobs so far.
     pub fn jobs(&self) -> &[Job] {
         self.list.jobs()
     }
 
     /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors` share their work.
-    pub fn is_short(&self, processors: usize, seconds: f64) -> bool {
+    pub fn is_short(&mut self, processors: usize, seconds: f64) -> bool {
         self.queue.is_closed() && self.reporter.recorder.is_shorter(self.list.jobs(), processors, seconds)
     }
 
@@ -346,13 +358,17 @@ impl<'a> Runner<'a> {
             let observed = (&self.observed, identity.clone());
             let captured = Capture::begin(self.output.as_deref(), (job, of), key, attempt)?;
             hand_over(&self.link.tell, job, &captured.0)?;
-            Program::start((job, of, key), attempt, self.freezer, captured, &self.link.tell, observed)
+            Program::start((job, of, key), attempt, (self.freezer, self.limits), captured, &self.link.tell, observed)
         };
-        let started = match start() {
-            // Another queue took the empty group for one that was left over, and removed it.
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => start(),
-            started => started,
+        let lost_its_group = |started: &io::Result<Program>| {
+            started.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error()))
         };
+        let mut started = start();
+        for _ in 0..GROUP_TRIES {
+            if lost_its_group(&started) {
+                started = start();
+            }
+        }
         match started {
             Ok(program) => {
                 self.watch.add(&program.started.pidfd, Ready::End { job }.number())?;
@@ -405,6 +421,9 @@ impl<'a> Runner<'a> {
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
+                (outcome, None | Some(Ending::Killed)) if program.ran_out_of_memory(&outcome) => {
+                    Some(Outcome::OutOfMemory)
+                }
                 // Or it ended by itself at the same moment.
                 (outcome, None | Some(Ending::Killed)) => Some(outcome),
             };
