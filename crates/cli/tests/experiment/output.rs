@@ -42,7 +42,8 @@ fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("jobs"), "echo ran >> ran; seq 1 400000\ntouch never\n").expect("written");
         let queue = |limit: &str, more: &str| {
-            let line = format!("{limit} exec \"$0\" batch jobs -j 1 --journal j --no-history --retries 3 {options} {more}");
+            let line =
+                format!("{limit} exec \"$0\" batch jobs -j 1 --journal j --no-history --retries 3 {options} {more}");
             let mut command = Command::new("sh");
             command.args(["-c", &line, env!("CARGO_BIN_EXE_gristmill")]).current_dir(dir.path()).stdin(Stdio::null());
             command.output().expect("it starts")
@@ -51,7 +52,12 @@ fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
         let Output { status, stdout, stderr } = queue("ulimit -f 2048;", "");
         let said = text(&stderr);
         assert_eq!(status.code(), Some(1), "{said}");
-        let parts = ["is incomplete: its output cannot be kept in ", "File too large", "(ulimit -f)", "No further program begins"];
+        let parts = [
+            "is incomplete: its output cannot be kept in ",
+            "File too large",
+            "(ulimit -f)",
+            "No further program begins",
+        ];
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         assert!(stdout.len() <= 1 << 20 || options == "--live" && stdout.len() < 8 << 20, "{}", stdout.len());
         let past = Past::read(&fs::read(dir.path().join("j")).expect("there")).expect("a journal");
@@ -62,7 +68,9 @@ fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
         let whole: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
         let found = match options {
             "--output out" => fs::read_to_string(&kept(&dir.path().join("out"), "stdout")[&1]).expect("there"),
-            "--live" => text(&stdout).lines().map(|line| line.split('\t').nth(1).expect("a tag").to_owned() + "\n").collect(),
+            "--live" => {
+                text(&stdout).lines().map(|line| line.split('\t').nth(1).expect("a tag").to_owned() + "\n").collect()
+            }
             _ => text(&stdout).to_owned(),
         };
         assert!(found == whole, "{options}: {} bytes of {}", found.len(), whole.len());
@@ -74,7 +82,9 @@ fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
 fn a_process_that_keeps_the_pipe_open_does_not_hang_the_queue() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().display();
-    let jobs = format!("echo before; setsid sh -c 'sleep 1000; : {path}' & echo after\nyes | head -c 100000; (sh -c 'while :; do echo {path}; done' &)\n");
+    let jobs = format!(
+        "echo before; setsid sh -c 'sleep 1000; : {path}' & echo after\nyes | head -c 100000; (sh -c 'while :; do echo {path}; done' &)\n"
+    );
     let Output { status, stdout, stderr } = batch(dir.path(), "-j 1 --quiet", &jobs);
     assert!(status.success() && stderr.is_empty(), "{}", text(&stderr));
     assert!(text(&stdout).starts_with(&format!("before\nafter\n{}", "y\n".repeat(50_000))));
@@ -123,7 +133,8 @@ fn outputs_come_in_the_order_of_the_list() {
     let expected: String = (1..=30).map(|number| format!("{number}\n")).collect();
     assert_eq!(text(&stdout), format!("first\ntry\ntry\n{expected}"), "{}", text(&stderr));
     // A failure ends the list, and what had ended behind it is printed.
-    let Output { stdout, .. } = batch(dir.path(), "-j 2 --order list", "sleep 0.3; echo a; exit 1\necho b\ntrue\ntrue\n");
+    let Output { stdout, .. } =
+        batch(dir.path(), "-j 2 --order list", "sleep 0.3; echo a; exit 1\necho b\ntrue\ntrue\n");
     assert_eq!(text(&stdout), "a\nb\n");
 }
 
@@ -231,13 +242,16 @@ fn every_byte_is_kept_whatever_is_killed_or_stopped() {
     let awk = "BEGIN { for (l = 0; n < b; l++) { s = j \" \" l \" \" (l * 7919 + j * 104729) % 1000003 \"\\n\"; n += length(s); printf \"%s\", s } }";
     fs::write(dir.path().join("print.awk"), awk).expect("written");
     let lines: String = (1..=programs)
-        .map(|job| format!("echo {job} >> begun; awk -v j={job} -v b={bytes} -f {path}/print.awk && echo {job} >> ended\n"))
+        .map(|job| {
+            format!("echo {job} >> begun; awk -v j={job} -v b={bytes} -f {path}/print.awk && echo {job} >> ended\n")
+        })
         .collect();
     fs::write(dir.path().join("jobs"), &lines).expect("written");
     let mut random = fastrand::Rng::with_seed(44);
     let journal = dir.path().join("journal");
     let past = || Past::read(&fs::read(&journal).unwrap_or_default()).expect("a journal");
-    let keys = keys(&lines.lines().map(Job::shell).collect::<Vec<_>>());
+    let here = dir.path().canonicalize().expect("there");
+    let keys = keys(&lines.lines().map(|line| Job::shell(line).in_folder(&here)).collect::<Vec<_>>());
     for round in 0.. {
         assert!(round < 200, "it never ends");
         let words = ["batch", "jobs", "--journal", "journal", "--resume-failed", "--keep-going", "-j4", "--no-history"];

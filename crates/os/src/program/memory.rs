@@ -12,6 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use rustix::io::Errno;
+
 use super::freezer::{Freezer, Group, mount, remove_left_over, remove_whole, write};
 use crate::cgroup::{field, own_path};
 
@@ -118,21 +120,26 @@ impl MemoryLimits {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses.
+    /// When the kernel refuses; `ENODEV` if another process has removed the group at this moment, as one that was left over.
     pub fn limit(&self, group: &mut Group, bytes: u64) -> io::Result<Option<File>> {
-        let name = group.name.clone();
-        let folder = self.folder().join(&name);
-        let about = |error: io::Error| io::Error::new(error.kind(), format!("its memory cannot be limited: {error}"));
-        match self {
-            MemoryLimits::V2(_) => self.set(&folder, bytes).map_err(about).map(|()| None),
+        let folder = self.folder().join(&group.name);
+        let limited = match self {
+            MemoryLimits::V2(_) => self.set(&folder, bytes).map(|()| None),
             MemoryLimits::V1(_) => {
-                // Another queue may take the folder for one that was left over.
-                fs::create_dir_all(&folder).map_err(about)?;
                 group.memory = Some(folder.clone());
-                self.set(&folder, bytes).map_err(about)?;
-                OpenOptions::new().write(true).open(folder.join("cgroup.procs")).map(Some)
+                fs::create_dir_all(&folder)
+                    .and_then(|()| self.set(&folder, bytes))
+                    .and_then(|()| OpenOptions::new().write(true).open(folder.join("cgroup.procs")).map(Some))
             }
-        }
+        };
+        limited.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Errno::NODEV.into(),
+            // The other errors speak for themselves.
+            kind @ (io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy) => {
+                io::Error::new(kind, format!("its memory cannot be limited: {error}"))
+            }
+            _ => error,
+        })
     }
 
     /// Removes what [`MemoryLimits::here`] made, as far as no program is in it, and moves this process back.

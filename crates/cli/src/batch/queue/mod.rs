@@ -1,6 +1,7 @@
 //! The queue: runs programs, keeps their output apart, and survives its own death.
 //!
 //! ```text
+//!  values     the values of a command
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
@@ -23,6 +24,7 @@
 //!  printer    prints the output of programs, in the order of --order
 //!  ready      what the runner waits for
 //!  runner     begins programs and sees them end
+//!  dry        the line that stands for a job with --dry-run
 //!  choice     whether programs are chosen, or only observed
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
@@ -30,6 +32,7 @@
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
+mod values;
 mod list;
 mod paths;
 mod journal;
@@ -52,6 +55,7 @@ mod written;
 mod printer;
 mod ready;
 mod runner;
+mod dry;
 mod choice;
 mod counts;
 mod probing;
@@ -68,12 +72,12 @@ use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Job, Past, Rules, State};
+use gristmill_queue::{Past, Rules, State};
 use gristmill_schedule::Limits;
 
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{printable, tell};
+use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
@@ -85,18 +89,22 @@ use probing::Probing;
 pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
+use values::Values;
 
 /// The options of the queue.
 #[derive(Args)]
 pub struct Programs {
-    /// File with a shell command in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
+    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
     /// nothing is named
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its places {} or {1}, {2}: COMMAND ::: a b runs it for each value
+    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    values: Values,
 
     /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
@@ -180,9 +188,11 @@ pub const EXAMPLES: &str = "\
 Examples:
   gristmill batch jobs.txt
   gristmill batch -- xz -k ::: *.log
+  gristmill batch -- cp {} {.}.bak ::: *.txt
+  find . -name '*.wav' -print0 | gristmill batch -0 -- flac {}
+  gristmill batch --shell 'bash -o pipefail' -- 'zcat {} | wc -l > {.}.count' ::: *.gz
   gristmill batch --journal night.journal --keep-going --output results night.toml
   gristmill batch --journal night.journal --resume --keep-going --output results night.toml
-  find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
 
@@ -215,7 +225,7 @@ impl Slots {
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
         let defaults = Defaults { timeout: self.timeout, retries: self.retries };
-        let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        let list = List::open(self.jobs.as_deref(), &self.command, &self.values, defaults)?;
         memory::check(list.jobs(), self.memory)?;
         let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
         self.check_paths(history.as_deref())?;
@@ -423,7 +433,7 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
     loop {
         for (job, state) in list.jobs().iter().zip(queue.states()).skip(from) {
             if *state == State::Waiting {
-                print(told_dry(job, list.jobs()))?;
+                print(dry::line(job, list.jobs(), list.folder()))?;
             }
         }
         from = list.jobs().len();
@@ -433,18 +443,6 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
         list.take_in()?;
         before.add(&list, from, &mut queue);
     }
-}
-
-/// Returns the line of a job that would run.
-fn told_dry(job: &Job, jobs: &[Job]) -> String {
-    let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-    let shown = match &words[..] {
-        [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-        words => words.join(" "),
-    };
-    let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-    let after = if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
-    format!("{shown}{after}")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -344,8 +344,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Returns the first slot in which no program runs.
+    fn free_slot(&self) -> usize {
+        let taken: BTreeSet<usize> = self.running.values().map(|program| program.slot).collect();
+        (1..).find(|slot| !taken.contains(slot)).expect("there are more numbers than programs")
+    }
+
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
+        let slot = self.free_slot();
         let attempt = self.queue.attempts(job);
         if !self.list.jobs()[job].after.is_empty() {
             self.sync();
@@ -356,9 +363,11 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(of));
         let start = || {
             let observed = (&self.observed, identity.clone());
+            let placed = of.in_slot(slot);
             let captured = Capture::begin(self.output.as_deref(), (job, of), key, attempt)?;
             hand_over(&self.link.tell, job, &captured.0)?;
-            Program::start((job, of, key), attempt, (self.freezer, self.limits), captured, &self.link.tell, observed)
+            let means = (self.freezer, self.limits);
+            Program::start((job, &placed, key), attempt, slot, means, captured, &self.link.tell, observed)
         };
         let lost_its_group = |started: &io::Result<Program>| {
             started.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error()))

@@ -89,7 +89,10 @@ mod tests {
             file.write_all(text.as_bytes()).expect("written");
             String::from_utf8(lines.next(&file).expect("read")).expect("text")
         };
-        assert_eq!([written("one\ntw"), written("o"), written("\n\nlast")], ["7 a\\tb\tone\n", "", "7 a\\tb\ttwo\n7 a\\tb\t\n"]);
+        assert_eq!(
+            [written("one\ntw"), written("o"), written("\n\nlast")],
+            ["7 a\\tb\tone\n", "", "7 a\\tb\ttwo\n7 a\\tb\t\n"]
+        );
         assert_eq!(lines.last(&file).expect("read"), b"7 a\\tb\tlast\n");
         assert_eq!(lines.last(&file).expect("read"), b"");
     }
