@@ -21,6 +21,8 @@ mod queue;
 mod rules;
 #[path = "experiment/scale.rs"]
 mod scale;
+#[path = "experiment/values.rs"]
+mod values;
 
 use std::collections::BTreeMap;
 use std::fs;

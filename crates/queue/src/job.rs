@@ -1,8 +1,10 @@
 //! A job: one program to run, and what it asks for.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::mem::take;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ pub struct Job {
     pub name: String,
     /// The program and its arguments, at least one word.
     pub words: Vec<OsString>,
+    /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See [`Job::in_slot`].
+    pub slots: Vec<(usize, usize)>,
     /// The directory to run in; `None` for that of the queue.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment.
@@ -57,6 +61,21 @@ impl Job {
         Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
     }
 
+    /// Returns the job with the number of its slot in its words. Its key does not depend on the slot.
+    ///
+    /// ```
+    /// let template = gristmill_queue::Template::parse(&["work", "--gpu={%}"].map(Into::into), None, 1)?;
+    /// assert_eq!(template.without_values().in_slot(2).words, ["work", "--gpu=2"]);
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn in_slot(&self, slot: usize) -> Cow<'_, Job> {
+        if self.slots.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let words = with_slot(&self.words, &self.slots, &slot.to_string());
+        Cow::Owned(Job { words, slots: Vec::new(), ..self.clone() })
+    }
+
     /// Makes the directory absolute: a relative one lies in `folder`, and a job without one runs there.
     ///
     /// Where a job runs is part of what it is, so the same line in another folder is another job.
@@ -83,6 +102,17 @@ impl Job {
         let directory = self.directory.as_ref().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
         digest([self.name.as_bytes(), directory].into_iter().chain(self.words.iter().map(|word| word.as_bytes())))
     }
+}
+
+/// Returns words with the number of a slot in its places, which are in the order of the words.
+pub(crate) fn with_slot(words: &[OsString], slots: &[(usize, usize)], number: &str) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    for (word, at) in slots.iter().rev() {
+        let mut bytes = take(&mut words[*word]).into_vec();
+        bytes.splice(*at..*at, number.bytes());
+        words[*word] = OsString::from_vec(bytes);
+    }
+    words
 }
 
 /// A digest of parts without zero bytes (FNV-1a, 64 bits). It tells things apart, but not from forgeries.

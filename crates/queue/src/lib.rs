@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!  job        one program to run, and what it asks for
-//!   arriving   a list with a shell command in each line, which arrives in pieces
-//!   combined   a command and values for its places (`command {} ::: a b`)
+//!   placeholder  a part of a command that values replace (`{}`, `{.}`, `{2/}`)
+//!   shell      the shell that runs a line, and quotes for it
+//!   template   a command with placeholders, and the jobs that values make of it
+//!   lists      lists of values, combined or linked (`command {} ::: a b`)
+//!   arriving   a list with a shell command, or a value, in each line, which arrives in pieces
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
 //!  halt       when no further jobs begin
@@ -16,8 +19,11 @@
 #![forbid(unsafe_code)]
 
 mod job;
+mod placeholder;
+mod shell;
+mod template;
+mod lists;
 mod arriving;
-mod combined;
 mod table;
 mod outcome;
 mod halt;
@@ -25,10 +31,12 @@ mod states;
 mod journal;
 
 pub use arriving::Arriving;
-pub use combined::{SEPARATOR, combined};
 pub use halt::Halt;
 pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
+pub use lists::{Given, GivenList, Lists, given_lists};
 pub use outcome::Outcome;
+pub use shell::{Shell, quoted};
 pub use states::{Counts, Queue, Rules, State};
 pub use table::table;
+pub use template::Template;

@@ -8,10 +8,12 @@ use std::time::Duration;
 use toml_edit::{Document, Item, Table, Value};
 
 use crate::job::Job;
+use crate::shell::Shell;
 
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "name",
     "command",
+    "shell",
     "directory",
     "environment",
     "inputs",
@@ -25,7 +27,7 @@ const FIELDS: [&str; 13] = [
     "threads",
 ];
 
-/// Reads the tables `[[job]]`. `bytes` parses a size like `2GiB`.
+/// Reads the tables `[[job]]`. `shell` runs a command that is text, unless its job names another; `bytes` parses a size like `2GiB`.
 ///
 /// # Errors
 ///
@@ -44,11 +46,11 @@ const FIELDS: [&str; 13] = [
 ///     command = ['uniq', 'sorted.txt', 'unique.txt']
 ///     after = ['sort']
 /// ";
-/// let jobs = gristmill_queue::table(text, |size| (size == "1GiB").then_some(1 << 30).ok_or("no size".to_owned()))?;
+/// let jobs = gristmill_queue::table(text, &gristmill_queue::Shell::default(), |size| (size == "1GiB").then_some(1 << 30).ok_or("no size".to_owned()))?;
 /// assert_eq!((jobs[0].memory_bytes, &jobs[1].after[..]), (1 << 30, &[0][..]));
 /// # Ok::<(), String>(())
 /// ```
-pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
+pub fn table(text: &str, shell: &Shell, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
     let document = Document::parse(text)
         .map_err(|error| wrong_toml(text, error.span().map_or(0, |span| span.start), error.message()))?;
     if let Some((name, _)) = document.iter().find(|(name, _)| *name != "job") {
@@ -62,7 +64,7 @@ pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<
     let mut jobs = Vec::new();
     let mut names = BTreeMap::new();
     for (at, table) in tables.iter().enumerate() {
-        let job = job(table, &bytes).map_err(|error| format!("job {}: {error}", at + 1))?;
+        let job = job(table, shell, &bytes).map_err(|error| format!("job {}: {error}", at + 1))?;
         if table.contains_key("name") && names.insert(job.name.clone(), at).is_some() {
             return Err(format!("job {}: the name {} is used twice", at + 1, job.name));
         }
@@ -89,13 +91,20 @@ fn wrong_toml(text: &str, at: usize, why: &str) -> String {
     format!("line {line}, column {column}: this is not TOML: {}", why.trim_end().replace('\n', "; "))
 }
 
-fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
+fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
     if let Some((name, _)) = table.iter().find(|(name, _)| !FIELDS.contains(name)) {
         return Err(format!("{name} is no field; there are {}", FIELDS.join(", ")));
     }
     let mut job = match table.get("command") {
         None => return Err("there is no command".to_owned()),
-        Some(Item::Value(Value::String(line))) => Job::shell(line.value()),
+        Some(Item::Value(Value::String(line))) => {
+            let own =
+                text(table, "shell")?.map(|shell| Shell::parse(&shell).map_err(|error| format!("shell: {error}")));
+            own.transpose()?.as_ref().unwrap_or(shell).job(line.value().into())
+        }
+        Some(_) if table.contains_key("shell") => {
+            return Err("shell is for a command that is text, and this one is a list of words".to_owned());
+        }
         Some(_) => Job::words(texts(table, "command")?.into_iter().map(OsString::from).collect()),
     };
     if job.words.first().is_none_or(|program| program.is_empty()) || job.name.trim().is_empty() {
@@ -245,7 +254,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<Job>, String> {
-        table(text, |size| size.parse().map_err(|_| "no number".to_owned()))
+        table(text, &Shell::default(), |size| size.parse().map_err(|_| "no number".to_owned()))
     }
 
     #[test]
@@ -255,6 +264,7 @@ mod tests {
                     [[job]]\ncommand='h'\nafter=['a']\n[[job]]\ncommand='i'\nafter_any=['a']";
         let jobs = read(text).expect("it is right");
         let first = Job {
+            slots: Vec::new(),
             name: "a".into(),
             words: vec!["b".into(), "c".into()],
             directory: Some("d".into()),
@@ -272,6 +282,8 @@ mod tests {
         let others = [Job { after: vec![0], ..Job::shell("h") }, Job { after_any: vec![0], ..Job::shell("i") }];
         assert_eq!(jobs[0], first);
         assert_eq!(jobs[1..], others);
+        let jobs = read("[[job]]\ncommand='a|b'\nshell='bash -o pipefail'").expect("it is right");
+        assert_eq!((jobs[0].name.as_str(), &jobs[0].words[..2]), ("a|b", &["bash".into(), "-o".into()][..]));
     }
 
     #[test]
@@ -288,6 +300,8 @@ mod tests {
             ("[[job]]\ncommand='a'\nname=''", "name is empty"),
             ("[[job]]\ncommand='a'\ndirectory=''", "directory is empty"),
             ("[[job]]\ncommand=[]", "command is empty"),
+            ("[[job]]\ncommand=['a']\nshell='bash'", "shell is for a command that is text"),
+            ("[[job]]\ncommand='a'\nshell=''", "shell: write the name"),
             ("[[job]]\ncommand=['', 'a']", "command is empty"),
             ("[[job]]\ncommand=' '", "command is empty"),
             ("[[job]]\ncommand='a'\nthreads=0", "threads is 0"),

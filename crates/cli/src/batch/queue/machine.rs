@@ -382,6 +382,7 @@ mod tests {
     use crate::batch::queue::list::{Defaults, List};
     use crate::batch::queue::reporter::Reports;
     use crate::batch::queue::runner::Before;
+    use crate::batch::queue::values::Values;
     use gristmill_counters::traffic::Monitored;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
@@ -418,7 +419,7 @@ mod tests {
         let (signals, _send) = io::pipe().expect("a pipe");
         let reports = Reports { output: None, history: None, log: None, json: false, quiet: true };
         let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
-        let list = List::open(None, &words, Defaults::default()).expect("two jobs");
+        let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
         let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
         let link = Link { tell, signals };
         let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));

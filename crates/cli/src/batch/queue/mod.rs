@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  slots      a number of programs, or a share of the processors
+//!  values     the values of a command
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
@@ -20,6 +21,7 @@
 //!  remains    what programs left running when they ended
 //!  reporter   reports on the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
+//!  dry        the line that stands for a job with --dry-run
 //!  choice     whether programs are chosen, or only observed
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
@@ -28,6 +30,7 @@
 //! ```
 
 mod slots;
+mod values;
 mod list;
 mod paths;
 mod journal;
@@ -46,6 +49,7 @@ mod timeline;
 mod remains;
 mod reporter;
 mod runner;
+mod dry;
 mod choice;
 mod counts;
 mod probing;
@@ -62,13 +66,13 @@ use gristmill::{Error, units};
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Halt, Job, Past, Rules, State};
+use gristmill_queue::{Halt, Past, Rules, State};
 use gristmill_schedule::Limits;
 
 use self::log::Log;
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{printable, tell};
+use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 use admission::Admission;
 use choice::{ByBandwidth, nothing_to_choose};
@@ -81,18 +85,22 @@ pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
 use slots::{Slots, slots};
+use values::Values;
 
 /// The options of the queue.
 #[derive(Args)]
 pub struct Programs {
-    /// File with a shell command in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
+    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
     /// nothing is named
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its places {} or {1}, {2}: COMMAND ::: a b runs it for each value
+    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    values: Values,
 
     /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
@@ -180,9 +188,11 @@ pub const EXAMPLES: &str = "\
 Examples:
   gristmill batch jobs.txt
   gristmill batch -- xz -k ::: *.log
+  gristmill batch -- cp {} {.}.bak ::: *.txt
+  find . -name '*.wav' -print0 | gristmill batch -0 -- flac {}
+  gristmill batch --shell 'bash -o pipefail' -- 'zcat {} | wc -l > {.}.count' ::: *.gz
   gristmill batch --journal night.journal --keep-going --output results night.toml
   gristmill batch --journal night.journal --resume --keep-going --output results night.toml
-  find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
 
@@ -190,7 +200,7 @@ impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
         self.limits.check()?;
         let defaults = Defaults { timeout: self.timeout, retries: self.retries, retry_delay: self.retry_delay };
-        let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        let list = List::open(self.jobs.as_deref(), &self.command, &self.values, defaults)?;
         // Those that arrive later say nothing of it.
         if self.retry_delay.is_some() && self.retries == 0 && list.jobs().iter().all(|job| job.retries == Some(0)) {
             return Err(Failure::Usage(
@@ -391,7 +401,7 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
     loop {
         for (job, state) in list.jobs().iter().zip(queue.states()).skip(from) {
             if *state == State::Waiting {
-                print(told_dry(job, list.jobs()))?;
+                print(dry::line(job, list.jobs(), list.folder()))?;
             }
         }
         from = list.jobs().len();
@@ -401,19 +411,4 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
         list.take_in()?;
         before.add(&list, from, &mut queue);
     }
-}
-
-/// Returns the line of a job that would run.
-fn told_dry(job: &Job, jobs: &[Job]) -> String {
-    let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-    let shown = match &words[..] {
-        [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-        words => words.join(" "),
-    };
-    let names = |before: &[usize], word: &str| {
-        let names: Vec<&str> = before.iter().map(|before| jobs[*before].name.as_str()).collect();
-        if names.is_empty() { String::new() } else { format!("  # {word} {}", printable(&names.join(", "))) }
-    };
-    let after = names(&job.after, "after") + &names(&job.after_any, "after any outcome of");
-    format!("{shown}{after}")
 }

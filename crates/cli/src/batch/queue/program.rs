@@ -111,6 +111,8 @@ pub struct Observers {
 pub struct Program {
     pub job: usize,
     pub attempt: u32,
+    /// The slot in which it runs, from 1: no two programs that run have the same.
+    pub slot: usize,
     pub started: Start,
     pub began: Instant,
     pub at_ms: u64,
@@ -142,6 +144,7 @@ impl Program {
     pub fn start(
         (number, job, key): (usize, &Job, &str),
         attempt: u32,
+        slot: usize,
         (freezer, limits): (&Freezer, Option<&MemoryLimits>),
         capture: Capture,
         tell: &PipeWriter,
@@ -188,6 +191,7 @@ impl Program {
         Ok(Program {
             job: number,
             attempt,
+            slot,
             started,
             began,
             at_ms,

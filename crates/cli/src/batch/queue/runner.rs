@@ -7,7 +7,7 @@
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -396,8 +396,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Returns the first slot in which no program runs.
+    fn free_slot(&self) -> usize {
+        let taken: BTreeSet<usize> = self.running.values().map(|program| program.slot).collect();
+        (1..).find(|slot| !taken.contains(slot)).expect("there are more numbers than programs")
+    }
+
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
+        let slot = self.free_slot();
         let attempt = self.queue.attempts(job);
         if !self.list.jobs()[job].after.is_empty() || self.queue.runs_anyway(job) {
             self.sync();
@@ -408,8 +415,10 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(of));
         let start = || {
             let observed = (&self.observed, identity.clone());
+            let placed = of.in_slot(slot);
             Capture::begin(self.output.as_deref(), (job, of), key, attempt).and_then(|capture| {
-                Program::start((job, of, key), attempt, (self.freezer, self.limits), capture, &self.link.tell, observed)
+                let means = (self.freezer, self.limits);
+                Program::start((job, &placed, key), attempt, slot, means, capture, &self.link.tell, observed)
             })
         };
         let lost_its_group = |started: &io::Result<Program>| {
