@@ -17,6 +17,8 @@ mod own_files;
 mod private;
 #[path = "experiment/queue.rs"]
 mod queue;
+#[path = "experiment/rules.rs"]
+mod rules;
 #[path = "experiment/scale.rs"]
 mod scale;
 #[path = "experiment/values.rs"]
