@@ -26,7 +26,7 @@ use gristmill_os::machine::{cpus_allowed, processors_quota};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
-    Scheduler, Settings, Similarity, Store, TrialRule, drive,
+    Scheduler, Settings, Similarity, Store, TrialRule, drive_with,
 };
 
 use super::addresses::Addresses;
@@ -183,7 +183,7 @@ fn run<S: Source>(
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned, Settings { memory: false, ..settings });
     let mut here = Here::new(runner, source, sampler.map(Addresses::new), limits);
-    drive(&mut here, &mut scheduler)?;
+    drive_with(&mut here, &mut scheduler, |here, key| here.runner.reporter().recorder.learned(key))?;
     let dropped = scheduler.dropped();
     runner.reporter().decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();
@@ -197,10 +197,6 @@ impl<S: Source> Machine for Here<'_, '_, S> {
 
     fn limits(&self) -> Limits {
         self.limits
-    }
-
-    fn kept(&mut self, key: &Key) -> Option<Store> {
-        self.runner.reporter().recorder.learned(key)
     }
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
