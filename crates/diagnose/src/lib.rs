@@ -11,6 +11,7 @@
 //!  region      regions where more workers gain, saturate or lose
 //!  kernel_work what the kernel does for a program, by the functions in which samples find it
 //!  account     divides the workers' time into parts
+//!  asleep      sleep that grew: for a lock, for work, or for something else
 //!  loss        compares two accounts, and finds the cause of a loss
 //!  change      changes of the circumstances of a run
 //!  suspect     possible causes of a loss, and what each of them predicts of a change
@@ -36,6 +37,7 @@
 
 mod kernel_work;
 mod account;
+mod asleep;
 mod loss;
 mod change;
 mod suspect;
