@@ -1,6 +1,6 @@
 #!/bin/sh
 # Does a queue that is killed at random moments (SIGKILL to the scheduler, or to its watchdog) leave nothing stopped, lost, or run twice?
-# COUNT (100) seeds; `cargo test` tries 20 of them.
+# COUNT (100) seeds, half of them with --by-bandwidth and more programs than processors; `cargo test` tries 20 of them.
 #
 #     ci/batch.sh [COUNT]
 set -eu

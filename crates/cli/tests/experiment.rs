@@ -3,16 +3,26 @@
 #[path = "experiment/batch.rs"]
 mod batch;
 mod command;
+#[path = "experiment/history.rs"]
+mod history;
 #[path = "experiment/learned.rs"]
 mod learned;
 #[path = "experiment/machine.rs"]
 mod machine;
+#[path = "experiment/memory.rs"]
+mod memory;
+#[path = "experiment/own_files.rs"]
+mod own_files;
 #[path = "experiment/private.rs"]
 mod private;
 #[path = "experiment/queue.rs"]
 mod queue;
+#[path = "experiment/rules.rs"]
+mod rules;
 #[path = "experiment/scale.rs"]
 mod scale;
+#[path = "experiment/values.rs"]
+mod values;
 
 use std::collections::BTreeMap;
 use std::fs;

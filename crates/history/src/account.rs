@@ -106,18 +106,6 @@ impl History {
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
-
-    /// Removes a program, by name or build, with all that is known of it. Returns the number of programs that were removed.
-    ///
-    /// # Errors
-    ///
-    /// See [`Problem`].
-    pub fn forget(&mut self, of: &str) -> Result<usize, Problem> {
-        let transaction = self.write()?;
-        let count = transaction.execute("delete from programs where name = ?1 or build = ?1", [of])?;
-        transaction.commit()?;
-        Ok(count)
-    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,26 @@
 //! The file: where it is, and why it may be of no use.
 
 use std::fmt;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, TABLES, VERSION};
+use crate::forgotten::Forgotten;
+use crate::place::Place;
+use crate::profiles::Loaded;
+use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, ADDED_IN_5, TABLES, VERSION};
 
 /// An open history.
 #[derive(Debug)]
 pub struct History {
     pub(crate) connection: Connection,
+    /// What other processes have forgotten since it was opened.
+    pub(crate) forgotten: Forgotten,
+    pub(crate) loaded: Loaded,
 }
 
 /// The reason why the history cannot be used. The work goes on without it.
@@ -26,6 +32,8 @@ pub enum Problem {
     Newer(i64),
     /// The disk is full.
     Full,
+    /// It, or its folder, may only be read.
+    ReadOnly,
     /// Something else, such as a folder that cannot be written.
     Other(String),
 }
@@ -36,6 +44,7 @@ impl fmt::Display for Problem {
             Problem::Damaged => f.write_str("it is damaged, or no history; remove it to begin anew"),
             Problem::Newer(version) => write!(f, "a newer gristmill wrote it (form {version})"),
             Problem::Full => f.write_str("the disk is full"),
+            Problem::ReadOnly => f.write_str("it, or its folder, may only be read"),
             Problem::Other(why) => f.write_str(why),
         }
     }
@@ -48,6 +57,9 @@ impl From<rusqlite::Error> for Problem {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Problem::Damaged,
             Some(ErrorCode::DiskFull) => Problem::Full,
+            Some(ErrorCode::ReadOnly) => Problem::ReadOnly,
+            // Another program's database, or a table was lost.
+            Some(ErrorCode::Unknown) if error.to_string().contains("no such") => Problem::Damaged,
             _ => Problem::Other(error.to_string()),
         }
     }
@@ -68,7 +80,7 @@ pub fn in_home(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 }
 
 /// The time to wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 impl History {
     /// Opens the file, or makes it. A connection must not be used on both sides of a fork.
@@ -81,14 +93,12 @@ impl History {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(other)?;
         }
-        // SQLite gives the files beside it the permissions of this one. A file that is there is not opened, because closing it
-        // would drop SQLite's locks.
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(other(error)),
-            _ => {}
-        }
-        let mut connection = Connection::open(path)?;
+        let place = Place::find(path).map_err(other)?;
+        let mut connection = Connection::open(place.path())?;
         connection.busy_timeout(PATIENCE)?;
+        if connection.is_readonly("main")? {
+            return Err(Problem::ReadOnly);
+        }
         let version =
             |connection: &Connection| connection.query_row("pragma user_version", (), |row| row.get::<_, i64>(0));
         match version(&connection)? {
@@ -109,7 +119,7 @@ impl History {
                     }
                     transaction.execute_batch(TABLES)?;
                 }
-                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3), (4, ADDED_IN_4)] {
+                for (version, added) in [(2, ADDED_IN_2), (3, ADDED_IN_3), (4, ADDED_IN_4), (5, ADDED_IN_5)] {
                     if found < version {
                         transaction.execute_batch(added)?;
                     }
@@ -118,15 +128,23 @@ impl History {
                 transaction.commit()?;
             }
         }
+        // The files beside it are there now.
+        place.check().map_err(other)?;
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "foreign_keys", "on")?;
-        Ok(History { connection })
+        let forgotten = Forgotten::since_now(&connection)?;
+        Ok(History { connection, forgotten, loaded: Loaded::default() })
     }
 
     /// Begins to write; others wait.
     pub(crate) fn write(&mut self) -> Result<Transaction<'_>, Problem> {
-        Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
+        Ok(write(&mut self.connection)?)
     }
+}
+
+/// Begins to write; others wait.
+pub(crate) fn write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
 /// Returns the number of a host, which is made if it is new.

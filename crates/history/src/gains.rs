@@ -50,6 +50,19 @@ impl Repeated {
 }
 
 impl History {
+    /// Returns in how many quanta programs were chosen, and of how many, in all queues that ran with `--by-bandwidth` and are remembered.
+    ///
+    /// # Errors
+    ///
+    /// See [`Problem`].
+    pub fn quanta(&self, chosen: &str) -> Result<[u64; 2], Problem> {
+        let select =
+            "select coalesce(sum(quanta) filter (where reason = ?1), 0), coalesce(sum(quanta), 0) from decisions";
+        Ok(self
+            .connection
+            .query_row(select, [chosen], |row| Ok([row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64]))?)
+    }
+
     /// Returns the runs of all programs, or of those of this name or build, by input and host.
     ///
     /// # Errors

@@ -3,9 +3,10 @@
 //! A time says something about another run only if both answer the same question (a digest of the options) on the same host with
 //! as many processors, and their inputs are similar. A program whose file changed has another build, so nothing is known of it.
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use crate::file::{History, Problem, host, program};
+use crate::limits::{DAY_MS, limits};
 
 /// The time with one number of workers, and the options that varied.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +94,12 @@ impl History {
             ])?;
         }
         drop(insert);
+        // Times of inputs that are measured no more.
+        let limits = limits(&transaction)?;
+        if let Some(last_ms) = times.iter().map(|time| time.at_ms).max() {
+            let before_ms = last_ms.saturating_sub(limits.days.saturating_mul(DAY_MS)) as i64;
+            transaction.execute("delete from measured where at_ms < ?1", [before_ms])?;
+        }
         Ok(transaction.commit()?)
     }
 
@@ -188,9 +195,14 @@ impl History {
     }
 
     fn has_measured(&self) -> Result<bool, Problem> {
-        let is_there = "select count(*) from sqlite_schema where name = 'measured'";
-        Ok(self.connection.query_row(is_there, (), |row| row.get::<_, i64>(0))? > 0)
+        Ok(is_there(&self.connection)?)
     }
+}
+
+/// Returns whether the table has been made.
+pub(crate) fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_there = "select exists (select 1 from sqlite_schema where name = 'measured')";
+    connection.prepare(is_there)?.query_row((), |row| row.get(0))
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -1,8 +1,11 @@
 //! Runs of programs.
 
+use std::collections::BTreeSet;
+
 use rusqlite::params;
 
-use crate::file::{History, Problem, host, program};
+use crate::file::{History, Problem, host, program, write};
+use crate::limits::{limits, remove_beyond, remove_old};
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,20 +32,31 @@ pub struct Run {
     pub chosen: f64,
 }
 
+/// The successful runs from which the usual time is computed: the newest of a program with an input on a host.
+pub(crate) const USUAL: &str = "
+    select avg(seconds), avg(processor) from (
+        select seconds, user_seconds + system_seconds as processor from runs
+        where program = (select id from programs where build = ?1) and input = ?2
+        and host = (select id from hosts where name = ?3) and outcome = 'exit 0' order by id desc limit 16)";
+
 impl History {
-    /// Adds runs on a host, all or none.
+    /// Adds runs on a host, all or none, and removes what exceeds the [`Limits`](crate::Limits). Programs that another process has forgotten meanwhile are left out.
     ///
     /// # Errors
     ///
     /// See [`Problem`].
     pub fn add_runs(&mut self, on: &str, runs: &[Run]) -> Result<(), Problem> {
-        let transaction = self.write()?;
-        let host = host(&transaction, on)?;
+        let transaction = write(&mut self.connection)?;
+        self.forgotten.look(&transaction)?;
+        let forgotten = self.forgotten.before_runs();
+        let (host, limits) = (host(&transaction, on)?, limits(&transaction)?);
+        let mut keys = BTreeSet::new();
         let mut insert = transaction.prepare(
             "insert into runs (host, program, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome, chosen) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
-        for run in runs {
+        let is_known = |run: &&Run| !forgotten.contains(&run.build) && !forgotten.contains(&run.name);
+        for run in runs.iter().filter(is_known) {
             let program = program(&transaction, &run.build, &run.name)?;
             insert.execute(params![
                 host,
@@ -56,22 +70,25 @@ impl History {
                 run.outcome,
                 run.chosen
             ])?;
+            keys.insert((program, run.input.as_str()));
         }
         drop(insert);
+        for key in keys {
+            remove_beyond(&transaction, &limits, key, host)?;
+        }
+        let last_ms = runs.iter().map(|run| run.began_ms).max().unwrap_or(0);
+        remove_old(&transaction, &limits, last_ms)?;
         Ok(transaction.commit()?)
     }
 
-    /// Returns the mean time, and the mean processor time, in seconds, of the successful runs of a program with an input on a host; `None` without any.
+    /// Returns the mean time, and the mean processor time, in seconds, of the last successful runs of a program with an input on a host; `None` without any.
     ///
     /// # Errors
     ///
     /// See [`Problem`].
     pub fn usual_seconds(&self, on: &str, build: &str, input: &str) -> Result<Option<[f64; 2]>, Problem> {
-        let mut select = self.connection.prepare(
-            "select avg(seconds), avg(user_seconds + system_seconds) from runs where host = (select id from hosts where name = ?1) \
-             and program = (select id from programs where build = ?2) and input = ?3 and outcome = 'exit 0'",
-        )?;
-        let means = select.query_row([on, build, input], |row| Ok([row.get::<_, Option<f64>>(0)?, row.get(1)?]))?;
+        let mut select = self.connection.prepare(USUAL)?;
+        let means = select.query_row([build, input, on], |row| Ok([row.get::<_, Option<f64>>(0)?, row.get(1)?]))?;
         Ok(means[0].zip(means[1]).map(|(seconds, processor)| [seconds, processor]))
     }
 }
@@ -104,6 +121,23 @@ pub(crate) mod tests {
         history.add_runs("here", &[run("a", 1.0), run("a", 3.0), failed, other, run("b", 100.0)]).expect("added");
         assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some([2.0, 0.75]));
         assert_eq!(history.usual_seconds("there", "a", "i").expect("read"), None);
+    }
+
+    #[test]
+    fn the_usual_time_is_that_of_the_last_sixteen_runs_and_takes_as_long_in_a_long_history() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut history = History::open(&dir.path().join("h")).expect("a new file");
+        let mut steps = Vec::new();
+        for count in [20, 2000] {
+            let others: Vec<Run> = (0..count).map(|at| Run { input: format!("{at}"), ..run("a", 100.0) }).collect();
+            history.add_runs("here", &others).expect("added");
+            history.add_runs("here", &vec![run("a", f64::from(count)); 50]).expect("added");
+            assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some([f64::from(count), 0.75]));
+            let mut select = history.connection.prepare(USUAL).expect("sql");
+            select.query_row(["a", "i", "here"], |_| Ok(())).expect("read");
+            steps.push(select.get_status(rusqlite::StatementStatus::VmStep));
+        }
+        assert_eq!(steps[0], steps[1]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The tables.
 
 /// The version of the form, in the file's `user_version`. A file with a higher one is left alone.
-pub const VERSION: i64 = 4;
+pub const VERSION: i64 = 5;
+
+/// The first version that can be listed as it is, by a reader that may not bring the file up to date.
+pub const LISTED_FROM: i64 = 4;
 
 /// Bandwidth is a property of the machine, so all that depends on it is kept by host.
 pub const TABLES: &str = "
@@ -98,4 +101,39 @@ pub const ADDED_IN_3: &str = "
 /// What version 4 added: the share of a run's processor time in which its programs were chosen.
 pub const ADDED_IN_4: &str = "
     alter table runs add column chosen real not null default 0;
+";
+
+/// What version 5 added: indexes by which runs are looked up and pruned, limits of what is kept, what was forgotten, how sure a demand is, and how far
+/// the times of an input scatter. Times of earlier versions lack that, so both orders are compared anew.
+pub const ADDED_IN_5: &str = "
+    drop index runs_of_program;
+    create index runs_of_input on runs (program, input, host);
+    create index runs_by_age on runs (began_ms);
+    create index phases_of_program on phases (program);
+    create index inputs_of_program on inputs (program, input);
+    create index instructions_of_program on instructions (program, input);
+    create index transitions_of_program on transitions (program);
+    create index pairs_by_other on dropped_pairs (other);
+    create index pairs_by_one on dropped_pairs (one);
+    create table limits (
+        name text primary key,
+        value integer not null
+    ) without rowid;
+    create table forgotten (
+        generation integer primary key autoincrement,
+        what text not null
+    );
+    create table pressures (
+        host integer not null references hosts,
+        program integer not null references programs on delete cascade,
+        demand real not null,
+        error real not null,
+        readings integer not null,
+        primary key (host, program)
+    ) without rowid;
+    create index pressures_of_program on pressures (program);
+    alter table inputs add column tried integer not null default 0;
+    alter table inputs add column usual_variance real not null default 0;
+    alter table inputs add column chosen_variance real not null default 0;
+    update inputs set usual_us = 0, usual_runs = 0, chosen_us = 0, chosen_runs = 0;
 ";

@@ -118,7 +118,7 @@ fn own_cgroup(proc_self_cgroup: &str) -> Option<(&'static Generation, String)> {
 /// True if `controller` belongs to v1; and this process's path in its hierarchy.
 ///
 /// With both mounted (a hybrid system) a controller belongs to v1 if v1 lists it.
-fn own_path(proc_self_cgroup: &str, controller: &str) -> Option<(bool, String)> {
+pub(crate) fn own_path(proc_self_cgroup: &str, controller: &str) -> Option<(bool, String)> {
     // Each line is `hierarchy:controllers:path`; v2 is hierarchy 0 and names no controllers.
     let lines = || {
         proc_self_cgroup.lines().filter_map(|line| {
@@ -138,7 +138,7 @@ fn directories(mount: &Path, path: &str) -> Vec<PathBuf> {
 }
 
 /// The number on the line `name number`.
-fn field(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 

@@ -109,6 +109,61 @@ impl Entry {
         }
     }
 
+    /// Opens or makes a file that is this user's own, to read it and to write at its end.
+    ///
+    /// A new file is readable by this user only.
+    ///
+    /// # Errors
+    /// The system's error; or an error that says why it is not this user's own, as [`Entry::check_own`] has it.
+    ///
+    /// ```
+    /// use gristmill_os::folder::Entry;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let entry = Entry::find(&folder.path().join("journal"))?;
+    /// assert!(entry.open_own(false).is_err() && entry.open_own(true).is_ok());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn open_own(&self, makes: bool) -> io::Result<File> {
+        // Opening some devices starts something.
+        self.check_own()?;
+        let (file, facts) = open_at_once(&self.folder.fd, &self.name, makes, true).map_err(OpenError::about_it)?;
+        check_own_alone(&facts)?;
+        Ok(file)
+    }
+
+    /// Fails if something is there that is not this user's own: no regular file, another user's, one with a second name elsewhere, or one
+    /// that others may write to.
+    ///
+    /// It is not opened, so a program that uses it keeps its locks.
+    ///
+    /// # Errors
+    /// An error that says which of these it is.
+    ///
+    /// ```
+    /// use gristmill_os::folder::Entry;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// std::fs::create_dir(folder.path().join("below"))?;
+    /// let why = Entry::find(&folder.path().join("below"))?.check_own().expect_err("a folder");
+    /// assert_eq!(why.to_string(), "it is no regular file");
+    /// assert!(Entry::find(&folder.path().join("free"))?.check_own().is_ok());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn check_own(&self) -> io::Result<()> {
+        self.facts.as_ref().map_or(Ok(()), check_own_alone)
+    }
+
+    /// The entry of another name in the same folder, which is not followed if it is a link.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn beside(&self, name: impl Into<OsString>) -> io::Result<Entry> {
+        let (fd, name) = (self.folder.fd.try_clone()?, name.into());
+        let facts = facts_of(&fd, &name)?;
+        Ok(Entry { folder: Folder { fd }, name, facts, is_open_file: false })
+    }
+
     /// Gives the replacement `new` the owner, group, permissions and access control list of this entry.
     ///
     /// A file never gets the setuid or the setgid bit. A folder keeps these bits, which mean something else there.
@@ -227,12 +282,7 @@ impl Folder {
         if facts.st_uid != geteuid().as_raw() {
             return Err(belongs_to(facts.st_uid, "could change what is in it"));
         }
-        if facts.st_mode & 0o022 != 0 {
-            let mode = facts.st_mode & 0o7777;
-            return Err(io::Error::other(format!(
-                "others may write to it (its mode is {mode:04o}): take that right from them with chmod go-w"
-            )));
-        }
+        check_nobody_else_writes(&facts)?;
         Ok(self)
     }
 
@@ -277,27 +327,12 @@ impl Folder {
     /// The system's error; or it is no regular file, belongs to another user, or has a second name elsewhere.
     pub fn open_file(&self, name: impl AsRef<OsStr>, makes: bool, appends: bool) -> io::Result<File> {
         let name = name.as_ref();
-        // A FIFO would be waited for otherwise.
-        let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        flags.set(OFlags::CREATE, makes);
-        flags.set(OFlags::APPEND, appends);
-        let is_not = |what: &str| io::Error::other(format!("{} in it {what}", name.display()));
-        let file = openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
-            Errno::LOOP => is_not("is a symbolic link, and a file is expected"),
-            Errno::ISDIR => is_not("is a folder, and a file is expected"),
-            // A socket, or a device that has no driver.
-            Errno::NXIO | Errno::NODEV => is_not("is no file"),
-            error => error.into(),
-        })?;
-        let facts = fstat(&file)?;
-        if kind_of(&facts) != FileType::RegularFile {
-            return Err(is_not("is no file"));
-        } else if facts.st_uid != geteuid().as_raw() {
-            return Err(is_not(&format!("belongs to user {}", facts.st_uid)));
-        } else if facts.st_nlink > 1 {
-            return Err(is_not("has another name elsewhere (it is a hard link)"));
-        }
-        Ok(file.into())
+        let about_name = |error: OpenError| match error {
+            OpenError::System(error) => error.into(),
+            OpenError::NotOwn(why) => io::Error::other(format!("{} in it {why}", name.display())),
+        };
+        let (file, _) = open_at_once(&self.fd, name, makes, appends).map_err(about_name)?;
+        Ok(file)
     }
 
     /// Makes a folder and opens it. The name must be free.
@@ -387,6 +422,74 @@ impl AsFd for Folder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// The reason why a file is not opened: the system's, or the end of a sentence about it.
+enum OpenError {
+    System(Errno),
+    NotOwn(String),
+}
+
+impl OpenError {
+    fn about_it(self) -> io::Error {
+        match self {
+            OpenError::System(error) => error.into(),
+            OpenError::NotOwn(why) => io::Error::other(format!("it {why}")),
+        }
+    }
+}
+
+/// Opens or makes a file of this user without waiting, and returns its status.
+fn open_at_once(at: &OwnedFd, name: &OsStr, makes: bool, appends: bool) -> Result<(File, Stat), OpenError> {
+    // A FIFO would be waited for otherwise.
+    let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    flags.set(OFlags::CREATE, makes);
+    flags.set(OFlags::APPEND, appends);
+    let not_own = |why: &str| OpenError::NotOwn(why.to_owned());
+    let file = openat(at, name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+        Errno::LOOP => not_own("is a symbolic link, and a file is expected"),
+        Errno::ISDIR => not_own("is a folder, and a file is expected"),
+        // A socket, or a device that has no driver.
+        Errno::NXIO | Errno::NODEV => not_own(NO_FILE),
+        error => OpenError::System(error),
+    })?;
+    let facts = fstat(&file).map_err(OpenError::System)?;
+    match why_not_own(&facts) {
+        Some(why) => Err(OpenError::NotOwn(why)),
+        None => Ok((file.into(), facts)),
+    }
+}
+
+const NO_FILE: &str = "is no regular file";
+
+/// Says why a file is not this user's own, as the end of a sentence; `None` if it is.
+fn why_not_own(facts: &Stat) -> Option<String> {
+    match () {
+        () if kind_of(facts) != FileType::RegularFile => Some(NO_FILE.to_owned()),
+        () if facts.st_uid != geteuid().as_raw() => {
+            Some(format!("belongs to user {}, who could change what is in it", facts.st_uid))
+        }
+        () if facts.st_nlink > 1 => Some("has another name elsewhere (it is a hard link)".to_owned()),
+        () => None,
+    }
+}
+
+/// Fails unless a file is this user's own, and no other user may write to it.
+fn check_own_alone(facts: &Stat) -> io::Result<()> {
+    match why_not_own(facts) {
+        Some(why) => Err(OpenError::NotOwn(why).about_it()),
+        None => check_nobody_else_writes(facts),
+    }
+}
+
+fn check_nobody_else_writes(facts: &Stat) -> io::Result<()> {
+    if facts.st_mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let mode = facts.st_mode & 0o7777;
+    Err(io::Error::other(format!(
+        "others may write to it (its mode is {mode:04o}): take that right from them with chmod go-w"
+    )))
 }
 
 /// An unpredictable name for an unfinished `name`: `.counts.tsv.partial-8c2f6a1be09d4437`.

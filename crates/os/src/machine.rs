@@ -65,9 +65,57 @@ pub fn cpu_now() -> usize {
 ///
 /// When `/proc/meminfo` cannot be read.
 pub fn memory_available_bytes() -> io::Result<u64> {
-    let machine = mem_available_bytes(&fs::read_to_string("/proc/meminfo")?)
+    let machine = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, "MemAvailable:")
         .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemAvailable"))?;
     Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
+}
+
+/// Bytes of memory that this process could have at most: that of the machine, or the limit of its cgroups if that is less.
+///
+/// ```
+/// use gristmill_os::machine::{memory_available_bytes, memory_bytes};
+///
+/// assert!(memory_bytes()? >= memory_available_bytes()?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When `/proc/meminfo` cannot be read.
+pub fn memory_bytes() -> io::Result<u64> {
+    let machine = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, "MemTotal:")
+        .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemTotal"))?;
+    Ok(cgroup::memory_limit_bytes().map_or(machine, |limit| limit.min(machine)))
+}
+
+/// The number of processes that the kernel has killed for lack of memory in this process's cgroup.
+///
+/// Without a cgroup it is that of the whole machine. `None` if the kernel does not count them.
+pub fn oom_kills() -> Option<u64> {
+    cgroup::oom_kills()
+}
+
+/// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not counted.
+///
+/// It is the load of this moment, of which the load average is the mean of the last minutes.
+///
+/// ```
+/// let load = gristmill_os::machine::load_now()?;
+/// assert!(load < 1_000_000);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When `/proc/stat` cannot be read, or does not say it.
+pub fn load_now() -> io::Result<usize> {
+    let wrong = || io::Error::other("/proc/stat has no lines procs_running and procs_blocked");
+    load_in(&fs::read_to_string("/proc/stat")?).map(|load| load.saturating_sub(1)).ok_or_else(wrong)
+}
+
+fn load_in(stat: &str) -> Option<usize> {
+    let count = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<usize>().ok();
+    Some(count("procs_running ")? + count("procs_blocked ")?)
 }
 
 /// The tightest memory limit of this process's cgroups in bytes, if any.
@@ -142,8 +190,8 @@ pub fn hypervisor() -> Option<String> {
     None
 }
 
-fn mem_available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -286,9 +334,15 @@ mod tests {
     }
 
     #[test]
+    fn the_load_is_what_runs_and_what_waits_for_a_disk() {
+        assert_eq!(load_in("cpu 1 2\nprocesses 99\nprocs_running 5\nprocs_blocked 2\nsoftirq 1\n"), Some(7));
+        assert_eq!(load_in("cpu 1 2\nprocs_running 5\n"), None);
+    }
+
+    #[test]
     fn available_memory_is_read_in_kibibytes() {
-        assert_eq!(mem_available_bytes("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2 << 20));
-        assert_eq!(mem_available_bytes("MemTotal: 9 kB\n"), None);
+        assert_eq!(meminfo_bytes("MemTotal: 9 kB\nMemAvailable:    2048 kB\n", "MemAvailable:"), Some(2 << 20));
+        assert_eq!(meminfo_bytes("MemTotal: 9 kB\n", "MemAvailable:"), None);
     }
 
     #[test]

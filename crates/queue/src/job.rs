@@ -1,9 +1,11 @@
 //! A job: one program to run, and what it asks for.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::mem::take;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One program to run.
@@ -13,6 +15,8 @@ pub struct Job {
     pub name: String,
     /// The program and its arguments, at least one word.
     pub words: Vec<OsString>,
+    /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See [`Job::in_slot`].
+    pub slots: Vec<(usize, usize)>,
     /// The directory to run in; `None` for that of the queue.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment.
@@ -21,10 +25,16 @@ pub struct Job {
     pub inputs: Vec<PathBuf>,
     /// Places in the list of jobs that must have succeeded before.
     pub after: Vec<usize>,
+    /// Places in the list of jobs that must have ended before, whatever their outcome. A job with any runs even if the queue has halted.
+    pub after_any: Vec<usize>,
     /// The time after which it is ended; 0 for never. `None` if it says nothing of it, as with the next.
     pub timeout: Option<Duration>,
     /// The number of further attempts after a failure.
     pub retries: Option<u32>,
+    /// The time before each further attempt.
+    pub retry_delay: Option<Duration>,
+    /// Among jobs that may begin, those with the highest number do first.
+    pub priority: i32,
     /// The memory it needs; 0 if unknown.
     pub memory_bytes: u64,
     /// The number of threads that compute at the same time.
@@ -51,11 +61,58 @@ impl Job {
         Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
     }
 
+    /// Returns the job with the number of its slot in its words. Its key does not depend on the slot.
+    ///
+    /// ```
+    /// let template = gristmill_queue::Template::parse(&["work", "--gpu={%}"].map(Into::into), None, 1)?;
+    /// assert_eq!(template.without_values().in_slot(2).words, ["work", "--gpu=2"]);
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn in_slot(&self, slot: usize) -> Cow<'_, Job> {
+        if self.slots.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let words = with_slot(&self.words, &self.slots, &slot.to_string());
+        Cow::Owned(Job { words, slots: Vec::new(), ..self.clone() })
+    }
+
+    /// Makes the directory absolute: a relative one lies in `folder`, and a job without one runs there.
+    ///
+    /// Where a job runs is part of what it is, so the same line in another folder is another job.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use gristmill_queue::{Job, keys};
+    ///
+    /// let job = |folder: &str| Job::shell("make").in_folder(Path::new(folder));
+    /// assert_eq!(job("/srv/a").directory.as_deref(), Some(Path::new("/srv/a")));
+    /// assert_ne!(keys(&[job("/srv/a")]), keys(&[job("/srv/b")]));
+    /// ```
+    pub fn in_folder(self, folder: &Path) -> Job {
+        let directory = match &self.directory {
+            Some(directory) => folder.join(directory),
+            None => folder.to_owned(),
+        };
+        // Without the parts that lead nowhere: `/srv/./a/` is `/srv/a`.
+        Job { directory: Some(directory.components().collect()), ..self }
+    }
+
     /// A digest of name, command and directory.
     fn digest(&self) -> u64 {
         let directory = self.directory.as_ref().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
         digest([self.name.as_bytes(), directory].into_iter().chain(self.words.iter().map(|word| word.as_bytes())))
     }
+}
+
+/// Returns words with the number of a slot in its places, which are in the order of the words.
+pub(crate) fn with_slot(words: &[OsString], slots: &[(usize, usize)], number: &str) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    for (word, at) in slots.iter().rev() {
+        let mut bytes = take(&mut words[*word]).into_vec();
+        bytes.splice(*at..*at, number.bytes());
+        words[*word] = OsString::from_vec(bytes);
+    }
+    words
 }
 
 /// A digest of parts without zero bytes (FNV-1a, 64 bits). It tells things apart, but not from forgeries.
@@ -105,6 +162,19 @@ pub fn keys(jobs: &[Job]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_directory_under_another_name_is_the_same_job() {
+        let job = |directory: Option<&str>, folder: &str| {
+            let job = Job { directory: directory.map(PathBuf::from), ..Job::shell("make") };
+            keys(&[job.in_folder(Path::new(folder))])
+        };
+        let here = job(None, "/srv/a");
+        for (directory, folder) in [(".", "/srv/a"), ("a", "/srv"), ("./a/", "/srv/"), ("/srv/a", "/elsewhere")] {
+            assert_eq!(job(Some(directory), folder), here, "{directory} in {folder}");
+        }
+        assert_ne!(job(Some("b"), "/srv/a"), here);
+    }
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::outcome::Outcome;
 
-/// The version of the format.
-const VERSION: u64 = 1;
+/// The version of the format. In the first one, the key of a job did not tell where it had run.
+const VERSION: u64 = 2;
 
 /// A line of the journal. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,8 @@ pub enum JournalError {
     NoJournal,
     /// A later version wrote it.
     Newer(u64),
+    /// An earlier version wrote it, with keys that do not tell where a job had run.
+    Older(u64),
     /// A line is damaged, and whole ones follow: this was no torn end.
     Damaged {
         /// Its number, from 1.
@@ -119,6 +121,11 @@ impl fmt::Display for JournalError {
         match self {
             JournalError::NoJournal => f.write_str("it is not a journal"),
             JournalError::Newer(version) => write!(f, "a newer gristmill wrote it (format {version})"),
+            JournalError::Older(version) => write!(
+                f,
+                "an earlier gristmill wrote it (format {version}), which did not note in which folder jobs ran, so what has ended \
+                 here cannot be told; finish it with that version, or begin another journal, with which all jobs run"
+            ),
             JournalError::Damaged { line } => write!(f, "line {line} is damaged, and whole lines follow"),
         }
     }
@@ -142,6 +149,7 @@ impl Past {
             match (entry, torn) {
                 (Some(_), Some(line)) => return Err(JournalError::Damaged { line }),
                 (Some(Entry::Version(version)), _) if version > VERSION => return Err(JournalError::Newer(version)),
+                (Some(Entry::Version(version)), _) if version < VERSION => return Err(JournalError::Older(version)),
                 (Some(entry), None) => {
                     if number == 0 && !matches!(entry, Entry::Version(_)) {
                         return Err(JournalError::NoJournal);
@@ -217,10 +225,11 @@ mod tests {
     }
 
     #[test]
-    fn other_files_and_newer_journals_are_refused() {
+    fn other_files_and_journals_of_other_versions_are_refused() {
         assert_eq!(Past::read(b"dear diary\n"), Err(JournalError::NoJournal));
         assert_eq!(Past::read(&text(&[start("a")])), Err(JournalError::NoJournal));
         assert_eq!(Past::read(&text(&[Entry::Version(9)])), Err(JournalError::Newer(9)));
+        assert_eq!(Past::read(&text(&[Entry::Version(1), start("a")])), Err(JournalError::Older(1)));
         assert_eq!(Past::read(b""), Ok(Past::default()));
     }
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+const TIMED_OUT: &str = "timed out";
+const OUT_OF_MEMORY: &str = "killed for memory";
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -11,6 +14,8 @@ pub enum Outcome {
     Killed(i32),
     /// It was ended because its time was over.
     TimedOut,
+    /// The kernel killed it, or a part of it, because it used more memory than there was for it.
+    OutOfMemory,
     /// It could not be started; the reason.
     Refused(String),
 }
@@ -30,8 +35,10 @@ impl Outcome {
     /// assert_eq!(Outcome::parse("perhaps"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Outcome> {
-        if text == "timed out" {
-            return Some(Outcome::TimedOut);
+        match text {
+            TIMED_OUT => return Some(Outcome::TimedOut),
+            OUT_OF_MEMORY => return Some(Outcome::OutOfMemory),
+            _ => {}
         }
         let (kind, rest) = text.split_once(' ')?;
         match kind {
@@ -48,7 +55,8 @@ impl fmt::Display for Outcome {
         match self {
             Outcome::Exited(status) => write!(f, "exit {status}"),
             Outcome::Killed(signal) => write!(f, "signal {signal}"),
-            Outcome::TimedOut => f.write_str("timed out"),
+            Outcome::TimedOut => f.write_str(TIMED_OUT),
+            Outcome::OutOfMemory => f.write_str(OUT_OF_MEMORY),
             Outcome::Refused(why) => write!(f, "refused: {why}"),
         }
     }
@@ -65,6 +73,7 @@ mod tests {
             Outcome::Exited(255),
             Outcome::Killed(9),
             Outcome::TimedOut,
+            Outcome::OutOfMemory,
             Outcome::Refused("no such file".into()),
         ] {
             assert_eq!(Outcome::parse(&outcome.to_string()), Some(outcome));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::blocks::BlockVector;
-use crate::knowledge::Progress;
+use crate::knowledge::{Order, Progress};
 use crate::learning::Learning;
 use crate::machine::{Arrival, Counts, Key, Ran};
 use crate::store::{Program, Store};
@@ -32,6 +32,8 @@ pub(crate) struct Execution {
     pub(crate) progress: Option<Progress>,
     /// Processor time in the system's order, and in quanta whose programs were chosen.
     processor_us: [f64; 2],
+    /// It was the turn of the scheduler's order in one of its quanta.
+    is_tried: bool,
 }
 
 /// A quantum of an execution.
@@ -55,21 +57,23 @@ impl Execution {
             instructions: BTreeMap::new(),
             progress: None,
             processor_us: [0.0; 2],
+            is_tried: false,
         }
     }
 
-    /// Recognises the phase of a quantum, and adds what it executed; `chosen` says whether its programs were chosen. `None` if it executed nothing
+    /// Recognises the phase of a quantum, and adds what it executed; `order` says how its programs were put in order. `None` if it executed nothing
     /// that was counted.
     pub(crate) fn take_in(
         &mut self,
         ran: &Ran,
         counts: Option<Counts>,
-        chosen: bool,
+        order: Order,
         quantum_us: f64,
         (program, learning): (&mut Program, &Learning),
     ) -> Option<Piece> {
         self.progress = None;
-        self.processor_us[usize::from(chosen)] += ran.processor_us;
+        self.processor_us[usize::from(order.is_chosen)] += ran.processor_us;
+        self.is_tried |= order.is_tried;
         let counts = counts?;
         let ran_us = ran.processor_us / self.threads as f64;
         if ran_us <= 0.0 {
@@ -114,6 +118,7 @@ impl Execution {
         }
         let input = program.inputs.entry(self.key.input).or_default();
         input.take_in(self.requests, &self.instructions);
+        input.times.tried += u64::from(self.is_tried);
         let all_us: f64 = self.processor_us.iter().sum();
         match is_chosen(self.processor_us[1] / all_us) {
             Some(true) => input.times.chosen.take_in(all_us),

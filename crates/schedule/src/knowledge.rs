@@ -2,18 +2,22 @@
 
 use crate::ideal::Work;
 use crate::machine::{Arrival, Limits, ProgramId, Quantum};
+use crate::store::Store;
 
 /// A source of knowledge: earlier executions ([`crate::Learned`]), or one that experiments compare with it.
 pub trait Knowledge {
     /// Records that a program begins.
     fn begin(&mut self, arrival: &Arrival);
 
-    /// Records who chose the programs of the next quantum: the scheduler, or else the system.
-    fn decided(&mut self, _chosen: bool) {}
+    /// Takes in what was kept of a program from earlier sessions. Nothing that is known already is replaced.
+    fn recall(&mut self, _kept: Store) {}
 
-    /// Returns false if it was measured that choosing the programs that run now does not pay.
-    fn pays(&self) -> bool {
-        true
+    /// Records the order of the programs in the next quantum.
+    fn decided(&mut self, _order: Order) {}
+
+    /// Returns what is known of both orders of the programs that run now.
+    fn tally(&self) -> Tally {
+        Tally::default()
     }
 
     /// Records a quantum. `end` is called afterwards for programs that ended in it.
@@ -32,6 +36,28 @@ pub trait Knowledge {
     fn target(&self, ideal_average: f64) -> f64 {
         ideal_average
     }
+}
+
+/// The order of the programs in a quantum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// The scheduler chose them, and not the system.
+    pub is_chosen: bool,
+    /// It was the turn of the scheduler's order, whether there was something to choose or not.
+    pub is_tried: bool,
+}
+
+/// The executions so far of the programs that run now, each program and input once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// A gain was measured of choosing them.
+    pub has_gained: bool,
+    /// The number of programs with different inputs.
+    pub programs: u64,
+    /// The number of their executions.
+    pub all: u64,
+    /// The number of those in which it was the turn of the scheduler's order.
+    pub tried: u64,
 }
 
 /// The expected behaviour of a program.

@@ -9,16 +9,16 @@
 //!
 //! At the end of a whole execution, its requests and its instructions by phase update the record of its input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contention::Little;
 use crate::execution::{Execution, Piece};
 use crate::ideal::Work;
-use crate::knowledge::{Forecast, Knowledge, Progress};
+use crate::knowledge::{Forecast, Knowledge, Order, Progress, Tally};
 use crate::learning::Learning;
-use crate::machine::{Arrival, Counts, Limits, ProgramId, Quantum, Ran, Reading};
+use crate::machine::{Arrival, Counts, Key, Limits, ProgramId, Quantum, Ran, Reading};
 use crate::probed::{Probed, Today, avoidable};
-use crate::store::{Store, alone_us, requests_of};
+use crate::store::{Gain, Store, alone_us, requests_of};
 
 /// The paper's knowledge: a store, and the findings from current executions.
 #[derive(Clone, Debug)]
@@ -31,8 +31,8 @@ pub struct Learned {
     /// The readings of memory, on a machine that does not count.
     probed: Option<Probed>,
     today: Today,
-    /// The programs of the current quantum were chosen.
-    is_chosen: bool,
+    /// The order of the current quantum.
+    order: Order,
 }
 
 impl Learned {
@@ -45,7 +45,7 @@ impl Learned {
             states: BTreeMap::new(),
             probed: None,
             today: Today::default(),
-            is_chosen: false,
+            order: Order::default(),
         }
     }
 
@@ -66,7 +66,10 @@ impl Learned {
     }
 
     /// Returns the store, to be kept for the next time.
-    pub fn into_store(self) -> Store {
+    pub fn into_store(mut self) -> Store {
+        if let Some(probed) = &self.probed {
+            probed.keep_pressures(&mut self.store.programs);
+        }
         self.store
     }
 
@@ -82,7 +85,7 @@ impl Learned {
         let work = is_probed.then_some(Counts { instructions: ran.processor_us, requests: 0.0 });
         let program = self.store.programs.entry(execution.key.build.clone()).or_default();
         let with = (&mut *program, &self.learning);
-        let piece = execution.take_in(ran, ran.counts.or(work), self.is_chosen, quantum_us, with);
+        let piece = execution.take_in(ran, ran.counts.or(work), self.order, quantum_us, with);
         if is_probed && let Some(demand) = program.phases.mean_demand() {
             // A new phase of a program that is known.
             program.phases.set_missing_demands(demand);
@@ -143,20 +146,6 @@ impl Learned {
             None => self.forecast(id).map(|forecast| forecast.demand),
         }
     }
-
-    /// Returns false if choosing these programs was measured, and did not pay: whole executions with the same inputs took no less processor time.
-    fn paid(&self) -> bool {
-        let times = |execution: &Execution| {
-            let inputs = &self.store.programs.get(&execution.key.build)?.inputs;
-            inputs.get(&execution.key.input)?.times.both()
-        };
-        let (usual_us, chosen_us) = self
-            .executions
-            .values()
-            .filter_map(times)
-            .fold((0.0, 0.0), |sum, (usual, chosen)| (sum.0 + usual, sum.1 + chosen));
-        usual_us == 0.0 || chosen_us <= usual_us * (1.0 - self.learning.saved_min)
-    }
 }
 
 impl Knowledge for Learned {
@@ -164,12 +153,33 @@ impl Knowledge for Learned {
         self.executions.insert(arrival.id, Execution::new(arrival));
     }
 
-    fn decided(&mut self, chosen: bool) {
-        self.is_chosen = chosen;
+    fn recall(&mut self, kept: Store) {
+        for (build, program) in kept.programs {
+            match self.store.programs.get_mut(&build) {
+                Some(known) => program.inputs.into_iter().for_each(|(name, input)| {
+                    known.inputs.entry(name).or_insert(input);
+                }),
+                None => drop(self.store.programs.insert(build, program)),
+            }
+        }
+        self.store.dropped.extend(kept.dropped);
     }
 
-    fn pays(&self) -> bool {
-        self.probed.is_none() || self.paid()
+    fn decided(&mut self, order: Order) {
+        self.order = order;
+    }
+
+    fn tally(&self) -> Tally {
+        let keys: BTreeSet<&Key> = self.executions.values().map(|execution| &execution.key).collect();
+        let input = |key: &&Key| self.store.programs.get(&key.build)?.inputs.get(&key.input);
+        let inputs = || keys.iter().filter_map(input);
+        let gain: Gain = inputs().filter_map(|input| input.times.gain()).sum();
+        Tally {
+            has_gained: gain.is_measured(self.learning.saved_min),
+            programs: inputs().count() as u64,
+            all: inputs().map(|input| input.runs).sum(),
+            tried: inputs().map(|input| input.times.tried).sum(),
+        }
     }
 
     fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
@@ -228,7 +238,7 @@ impl Knowledge for Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Counts, Key};
+    use crate::machine::Counts;
 
     const LIMITS: Limits = Limits { processors: 2, quota: f64::INFINITY, memory_bytes: 0, peak: 120.0 };
 
@@ -410,42 +420,65 @@ mod tests {
     }
 
     /// Runs program 1 once, for ten quanta, in the system's order or chosen.
-    fn run_once(learned: &mut Learned, chosen: bool, processor_us: f64) {
+    fn run_once(learned: &mut Learned, is_chosen: bool, processor_us: f64) {
         learned.begin(&arrival(1, "a"));
         for _ in 0..10 {
-            learned.decided(chosen);
+            learned.decided(Order { is_chosen, is_tried: is_chosen });
             let part = Ran { counts: None, processor_us, ..ran(1, 0.0, 0.0, 0) };
             learned.learn(&quantum(vec![part]), &LIMITS);
         }
         learned.end(ProgramId(1), true);
     }
 
-    /// The gate opened on readings that a foreign program had disturbed, and nothing ever told the scheduler that its choice had cost time.
+    /// Returns what is known of both orders of program 1.
+    fn tally(learned: &mut Learned) -> Tally {
+        learned.begin(&arrival(1, "a"));
+        let tally = learned.tally();
+        learned.end(ProgramId(1), false);
+        tally
+    }
+
     #[test]
-    fn choosing_stops_when_whole_executions_took_no_less_time() {
-        for (chosen_us, pays) in [(990.0, true), (995.0, false), (1100.0, false), (800.0, true)] {
+    fn a_gain_is_measured_by_whole_executions_in_both_orders() {
+        for (chosen_us, has_gained) in [(980.0, true), (995.0, false), (1100.0, false)] {
             let mut learned = Learned::probed(Store::default(), Learning::default(), &[]);
-            for chosen in [false, false, true] {
-                run_once(&mut learned, chosen, if chosen { chosen_us } else { 1000.0 });
-                learned.begin(&arrival(1, "a"));
-                // One execution of a kind tells nothing.
-                assert!(learned.pays());
-                learned.end(ProgramId(1), false);
+            for turn in 0..3 {
+                run_once(&mut learned, false, 1000.0);
+                assert_eq!(
+                    tally(&mut learned),
+                    Tally { has_gained: false, programs: 1, all: 2 * turn + 1, tried: turn }
+                );
+                run_once(&mut learned, true, chosen_us);
             }
-            run_once(&mut learned, true, chosen_us);
-            learned.begin(&arrival(1, "a"));
-            assert_eq!(learned.pays(), pays, "{chosen_us}");
-            learned.end(ProgramId(1), false);
+            assert_eq!(tally(&mut learned), Tally { has_gained, programs: 1, all: 6, tried: 3 }, "{chosen_us}");
             // A mixture of both orders does not count.
             let before = learned.store.programs["a"].inputs["i"].times;
             learned.begin(&arrival(1, "a"));
-            for chosen in [false, true] {
-                learned.decided(chosen);
+            for is_chosen in [false, true] {
+                learned.decided(Order { is_chosen, is_tried: is_chosen });
                 learned.learn(&quantum(vec![Ran { counts: None, ..ran(1, 0.0, 0.0, 0) }]), &LIMITS);
             }
             learned.end(ProgramId(1), true);
-            assert_eq!(learned.store.programs["a"].inputs["i"].times, before);
+            let after = learned.store.programs["a"].inputs["i"].times;
+            assert_eq!((after.usual, after.chosen, after.tried), (before.usual, before.chosen, before.tried + 1));
         }
+    }
+
+    #[test]
+    fn what_is_recalled_of_a_program_does_not_replace_what_was_seen_since() {
+        let mut learned = Learned::probed(Store::default(), Learning::default(), &[]);
+        run_once(&mut learned, false, 1000.0);
+        let mut kept = learned.store.clone();
+        let program = kept.programs.get_mut("a").expect("it ran");
+        program.phases = Default::default();
+        let input = program.inputs.remove("i").expect("it ran");
+        program.inputs.insert("j".into(), input);
+        kept.dropped.insert(("a".into(), "b".into()));
+        let before = learned.store.programs["a"].clone();
+        learned.recall(kept.clone());
+        let after = &learned.store.programs["a"];
+        assert_eq!((&after.phases, &after.inputs["i"]), (&before.phases, &before.inputs["i"]));
+        assert_eq!((&after.inputs["j"], &learned.store.dropped), (&kept.programs["a"].inputs["j"], &kept.dropped));
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //!   ideal          the bandwidth that a group demands: the target
 //!   select         programs that come near to the target together
 //!   pairings       pairs that proved to be wrong
+//!   trial          whose turn it is: the scheduler's order or the system's
 //!  paper         the programs and groups of the paper, as data
 //!  simulation    a machine in memory
 //!  experiments   the paper's measurements, repeated on it
@@ -50,6 +51,7 @@ mod select;
 mod admission;
 mod gate;
 mod pairings;
+mod trial;
 mod settings;
 mod scheduler;
 pub mod paper;
@@ -62,15 +64,16 @@ pub use estimate::Estimate;
 pub use execution::is_chosen;
 pub use gate::GateRule;
 pub use ideal::{Work, ideal_average_bandwidth, ideal_time_us, total_requests};
-pub use knowledge::{Forecast, Knowledge, Progress};
+pub use knowledge::{Forecast, Knowledge, Order, Progress, Tally};
 pub use learned::Learned;
 pub use learning::Learning;
 pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Reading, Run};
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
-pub use pressure::{Pressures, Source};
+pub use pressure::{Pressure, Pressures, Source};
 pub use scheduler::{Cost, Reason, Scheduler, drive};
 pub use select::{Candidate, select};
 pub use settings::Settings;
-pub use store::{Input, Program, Recent, Store, Times, alone_us};
+pub use store::{Gain, Input, Program, Recent, Store, Times, alone_us};
 pub use transitions::{Followed, Transitions};
+pub use trial::TrialRule;

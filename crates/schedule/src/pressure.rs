@@ -36,6 +36,55 @@ const PIVOT_MIN: f64 = 1e-9;
 /// One of the things whose demand is estimated: a phase of a program.
 pub type Source = usize;
 
+/// The factor from the mean distance of the median to the standard error, for least errors instead of least squares: the square root of pi / 2.
+const OF_LEAST_ERRORS: f64 = 1.2533;
+/// The factor from the median distance to the standard deviation.
+const OF_MEDIAN: f64 = 1.4826;
+/// The largest likeness of neighbouring readings that is corrected for.
+const LIKENESS_MAX: f64 = 0.9;
+
+/// A demand, and how sure it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pressure {
+    /// The slow-down that one processor causes: 0.5 if a reading takes half as long again.
+    pub demand: f64,
+    /// Its standard error.
+    pub error: f64,
+    /// The number of readings beside it.
+    pub readings: u64,
+}
+
+impl Pressure {
+    /// Returns the interval in which the demand lies in about 19 of 20 cases: two standard errors to either side.
+    pub fn interval(&self) -> [f64; 2] {
+        [self.demand - 2.0 * self.error, self.demand + 2.0 * self.error]
+    }
+
+    /// Returns the mean of both, weighted by their readings. Its error grows with their distance, because readings of one session err together.
+    ///
+    /// ```
+    /// use gristmill_schedule::Pressure;
+    ///
+    /// let one = Pressure { demand: 0.2, error: 0.0, readings: 10 };
+    /// let both = one.with(Pressure { demand: 0.4, ..one });
+    /// assert!((both.demand - 0.3).abs() < 1e-9 && (both.error - 0.1).abs() < 1e-9);
+    /// ```
+    pub fn with(self, other: Pressure) -> Pressure {
+        let readings = self.readings + other.readings;
+        if readings == 0 {
+            return self;
+        }
+        let [one, another] = [self, other].map(|of| of.readings as f64 / readings as f64);
+        let within = (one * self.error).powi(2) + (another * other.error).powi(2);
+        let between = one * another * (self.demand - other.demand).powi(2);
+        Pressure {
+            demand: one * self.demand + another * other.demand,
+            error: (within + between).sqrt(),
+            readings: readings.min(READINGS_MAX as u64),
+        }
+    }
+}
+
 /// The sources beside a reading, each with its number of processors, and the time that it took.
 type Row = (Vec<(Source, f64)>, f64);
 
@@ -88,6 +137,27 @@ impl Pressures {
 
     /// Returns the demand of each source that the readings determine.
     pub fn demands(&self) -> BTreeMap<Source, f64> {
+        self.estimates(false).into_iter().map(|(source, pressure)| (source, pressure.demand)).collect()
+    }
+
+    /// Returns the demand of each source that the readings determine, with its error.
+    ///
+    /// ```
+    /// # use gristmill_schedule::Pressures;
+    /// let mut pressures = Pressures::default();
+    /// for turn in 0..16 {
+    ///     let noise = f64::from(turn % 2);
+    ///     pressures.add(&[], 10.0);
+    ///     pressures.add(&[(0, 1.0)], 15.0 + noise);
+    /// }
+    /// let found = pressures.pressures()[&0];
+    /// assert!(found.readings == 16 && found.error > 0.005 && found.interval()[0] < 0.55);
+    /// ```
+    pub fn pressures(&self) -> BTreeMap<Source, Pressure> {
+        self.estimates(true)
+    }
+
+    fn estimates(&self, with_errors: bool) -> BTreeMap<Source, Pressure> {
         let rows = || self.undisturbed.iter().chain(&self.beside);
         let mut counts: BTreeMap<Source, usize> = BTreeMap::new();
         rows().flat_map(|row| &row.0).for_each(|(source, _)| *counts.entry(*source).or_default() += 1);
@@ -107,9 +177,57 @@ impl Pressures {
         let Some(undisturbed_us) = found.last().copied().flatten().filter(|time_us| *time_us > 0.0) else {
             return BTreeMap::new();
         };
-        let demand = |slower_us: Option<f64>| slower_us.map(|slower_us| (slower_us / undisturbed_us).max(0.0));
-        sources.iter().zip(found).filter_map(|(source, found)| Some((*source, demand(found)?))).collect()
+        let errors_us = if with_errors { errors(&rows, &found) } else { vec![f64::INFINITY; found.len()] };
+        let undisturbed_error_us = errors_us[sources.len()];
+        let of = |((source, slower_us), error_us): ((&Source, Option<f64>), f64)| {
+            let slower = slower_us? / undisturbed_us;
+            let error = error_us.hypot(slower * undisturbed_error_us) / undisturbed_us;
+            Some((*source, Pressure { demand: slower.max(0.0), error, readings: counts[source] as u64 }))
+        };
+        sources.iter().zip(found).zip(errors_us).filter_map(of).collect()
     }
+}
+
+/// Returns the standard error of each unknown: infinite for those that the rows leave open.
+///
+/// Neighbouring readings are alike where a foreign program comes and goes, so there are fewer independent ones than readings.
+fn errors(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
+    let value = |places: &[(usize, f64)]| {
+        places.iter().map(|(place, processors)| found[*place].map(|found| found * processors)).sum::<Option<f64>>()
+    };
+    let off: Vec<f64> = rows.iter().filter_map(|(places, took_us)| Some(took_us - value(places)?)).collect();
+    let mut sizes: Vec<f64> = off.iter().map(|off| off.abs()).collect();
+    sizes.sort_unstable_by(f64::total_cmp);
+    // As many residuals are zero as there are unknowns, so the median of the others counts.
+    let middle = (sizes.len() + found.len()) / 2;
+    let Some(median) = sizes.get(middle.min(sizes.len().saturating_sub(1))) else {
+        return vec![f64::INFINITY; found.len()];
+    };
+    // Interrupted readings would hide the likeness of the others.
+    let most = 3.0 * median;
+    let of = |a: f64, b: f64| a.clamp(-most, most) * b.clamp(-most, most);
+    let square: f64 = off.iter().map(|off| of(*off, *off)).sum();
+    let neighbours: f64 = off.windows(2).map(|pair| of(pair[0], pair[1])).sum();
+    let likeness = if square > 0.0 { (neighbours / square).clamp(0.0, LIKENESS_MAX) } else { 0.0 };
+    let deviation = OF_LEAST_ERRORS * OF_MEDIAN * median * ((1.0 + likeness) / (1.0 - likeness)).sqrt();
+    inverse_diagonal(rows, found).into_iter().map(|share| deviation * share.sqrt()).collect()
+}
+
+/// Returns the diagonal of the inverse of the rows' normal matrix, without the unknowns that are open.
+fn inverse_diagonal(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
+    let unknowns = found.len();
+    let mut normal = vec![vec![0.0; unknowns + 1]; unknowns];
+    for (places, _) in rows {
+        for (place, processors) in places {
+            places.iter().for_each(|(other, with)| normal[*place][*other] += processors * with);
+        }
+    }
+    let column = |place: usize| {
+        let mut equations = normal.clone();
+        equations[place][unknowns] = 1.0;
+        solve(equations)[place].value
+    };
+    (0..unknowns).map(|place| if found[place].is_some() { column(place).max(0.0) } else { f64::INFINITY }).collect()
 }
 
 /// Returns the values of this many unknowns for which the errors of the rows have the least sum. `None` for each that the rows leave open.
@@ -300,5 +418,69 @@ mod tests {
         read(&mut pressures, &[0], &[0.5], READINGS_MAX, &mut || 0.0);
         read(&mut pressures, &[0], &[0.25], READINGS_MAX, &mut || 0.0);
         assert_eq!(pressures.demands(), BTreeMap::from([(0, 0.25)]));
+    }
+
+    /// Readings of a virtual machine with two processors, while ten other programs ran, beside two triads and two computations.
+    const BUSY: &str = include_str!("recorded/busy_readings.csv");
+
+    /// Returns the slow-downs of the triads and of the computations after the first readings.
+    fn recorded(readings: usize) -> Vec<Pressure> {
+        let mut pressures = Pressures::default();
+        for row in BUSY.lines().skip(1).take(readings) {
+            let values: Vec<f64> = row.split(',').map(|value| value.parse().expect("a number")).collect();
+            let used: Vec<(Source, f64)> =
+                (0..2).map(|source| (source, values[1 + source] + values[3 + source])).collect();
+            pressures.add(&used, values[0]);
+        }
+        pressures.pressures().into_values().collect()
+    }
+
+    /// Under load, a program that does nothing but read and write memory was said to slow others down by 0 %, and one that only computes by 2 %.
+    #[test]
+    fn readings_of_a_busy_machine_never_order_programs_the_wrong_way_round() {
+        for readings in (60..BUSY.lines().count()).step_by(20) {
+            if let [triad, compute] = recorded(readings)[..] {
+                let certain = compute.interval()[0] > triad.interval()[1];
+                assert!(!certain, "after {readings}: {triad:?} {compute:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_true_demand_lies_in_most_intervals_and_the_error_shrinks_with_the_readings() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut errors = Vec::new();
+        for count in [30, 300] {
+            let (mut hits, mut error) = (0, 0.0);
+            for _ in 0..100 {
+                let mut pressures = undisturbed();
+                for _ in 0..count {
+                    let mut noise = || (0..4).map(|_| random.f64() - 0.5).sum::<f64>();
+                    pressures.add(&[], 10.0 + noise());
+                    pressures.add(&[(0, 1.0)], 13.0 + noise());
+                }
+                let found = pressures.pressures()[&0];
+                let [least, most] = found.interval();
+                hits += usize::from((least..=most).contains(&0.3));
+                error += found.error / 100.0;
+            }
+            assert!(hits >= 85, "{count}: {hits} of 100");
+            errors.push(error);
+        }
+        assert!(errors[1] < errors[0] * 0.9 && errors[0] < 0.05, "{errors:?}");
+    }
+
+    #[test]
+    fn readings_that_err_together_for_a_while_count_for_less() {
+        let error = |run: usize| {
+            let mut pressures = undisturbed();
+            for turn in 0..240 {
+                let foreign = if turn / run % 2 == 0 { 0.0 } else { 2.0 };
+                pressures.add(&[(0, 1.0)], 15.0 + foreign);
+                pressures.add(&[(1, 1.0)], 10.0 + foreign);
+            }
+            pressures.pressures()[&0].error
+        };
+        assert!(error(40) > 1.5 * error(1), "{} {}", error(40), error(1));
     }
 }

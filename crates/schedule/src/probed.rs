@@ -79,6 +79,16 @@ impl Probed {
         }
     }
 
+    /// Keeps how sure the demands of whole programs are, after the last quantum.
+    pub(crate) fn keep_pressures(&self, programs: &mut BTreeMap<String, Program>) {
+        let found = self.builds.pressures.pressures();
+        for (build, source) in &self.builds.sources {
+            if let (Some(program), Some(found)) = (programs.get_mut(build), found.get(source)) {
+                program.pressure = Some(program.pressure.map_or(*found, |before| before.with(*found)));
+            }
+        }
+    }
+
     /// Updates the demands of programs by their build, from time to time.
     ///
     /// The demand of a phase comes from the readings beside this phase, where they determine it. The phases of a real program are many, and few of

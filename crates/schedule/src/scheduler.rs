@@ -5,7 +5,7 @@
 //! 1. begin the programs whose memory fits;
 //! 2. stop if all programs that could run have a processor: there is nothing to choose;
 //! 3. stop if too little is known of any program (the gate of coverage);
-//! 4. stop if the machine shows no contention, or choosing was found not to pay;
+//! 4. stop if the machine shows no contention, or it is the turn of the system's order;
 //! 5. compute the target: the average bandwidth that the group demands;
 //! 6. select programs that come near to it together.
 
@@ -14,11 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::admission::Admission;
 use crate::gate::Gate;
 use crate::ideal::{Work, ideal_average_bandwidth, ideal_time_us};
-use crate::knowledge::{Forecast, Knowledge};
+use crate::knowledge::{Forecast, Knowledge, Order};
 use crate::machine::{Arrival, Decision, Limits, Machine, ProgramId, Quantum, Run};
 use crate::pairings::{Member, Pairings};
 use crate::select::{Candidate, select};
 use crate::settings::Settings;
+use crate::store::Store;
+use crate::trial::Turn;
 
 /// The smallest share of a processor that a program takes, even if it waits all the time.
 const PROCESSORS_MIN: f64 = 0.1;
@@ -39,7 +41,7 @@ pub enum Reason {
     NotCovered,
     /// The machine shows no contention.
     NoContention,
-    /// Choosing these programs was measured, and did not pay.
+    /// No gain of choosing these programs was measured, and it is not the turn to try it.
     NoGain,
     /// So little is left to do that programs chosen for whole quanta would end too unevenly.
     Finishing,
@@ -72,6 +74,8 @@ pub struct Scheduler<K> {
     /// The target of the group; `None` if it must be computed.
     target: Option<f64>,
     gate: Option<Gate>,
+    /// `None` until all programs are known.
+    turn: Option<Turn>,
     pairings: Option<Pairings>,
     /// The numbers of builds.
     builds: BTreeMap<String, usize>,
@@ -108,6 +112,7 @@ impl<K: Knowledge> Scheduler<K> {
             last_began: 0,
             target: None,
             gate: settings.gate.map(Gate::new),
+            turn: None,
             pairings: settings.pairings.map(Pairings::new),
             builds: BTreeMap::new(),
             reason: Reason::Start,
@@ -178,7 +183,7 @@ impl<K: Knowledge> Scheduler<K> {
             Ok(chosen) => (Reason::Chosen, Run::Only(chosen)),
             Err(reason) => (reason, Run::System),
         };
-        self.knowledge.decided(reason == Reason::Chosen);
+        self.knowledge.decided(Order { is_chosen: reason == Reason::Chosen, is_tried: self.is_turn() });
         self.reason = reason;
         *self.reasons.entry(reason).or_default() += 1;
         let sample =
@@ -202,11 +207,14 @@ impl<K: Knowledge> Scheduler<K> {
         };
         let forecasts: BTreeMap<ProgramId, Forecast> =
             self.programs.iter().filter_map(forecast).collect::<Option<_>>().ok_or(Reason::NotCovered)?;
-        // 4. There is contention, and choosing pays.
+        // 4. There is contention, and it is the turn of our order.
+        if let (Some(rule), None) = (&self.settings.trial, self.turn) {
+            self.turn = Some(Turn { is_ours: rule.is_ours(&self.knowledge.tally()), left_us: rule.turn_us });
+        }
         if self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return Err(Reason::NoContention);
         }
-        if self.gate.is_some() && !self.knowledge.pays() {
+        if self.settings.trial.is_some() && !self.is_turn() {
             return Err(Reason::NoGain);
         }
         // 5. The target.
@@ -258,9 +266,28 @@ impl<K: Knowledge> Scheduler<K> {
         Ok(chosen.into_iter().map(|place| ids[place]).chain(waiting.map(|(id, _)| *id)).collect())
     }
 
+    /// Returns whether the programs are chosen now if the other rules allow it, and not only observed.
+    fn is_turn(&self) -> bool {
+        self.settings.trial.is_none() || self.turn.is_some_and(|turn| turn.is_ours)
+    }
+
+    /// Returns the length of the next quantum, in microseconds. Quanta in which nothing can be chosen are longer.
+    pub fn quantum_us(&self) -> f64 {
+        let rule = self.settings.trial.filter(|_| !self.is_turn());
+        self.settings.quantum_us * rule.map_or(1.0, |rule| rule.observed_quanta)
+    }
+
+    /// Takes in what was kept of a program from earlier sessions.
+    pub fn recall(&mut self, kept: Store) {
+        kept.dropped.iter().for_each(|(one, other)| self.drop_pair(one, other));
+        self.knowledge.recall(kept);
+    }
+
     /// Learns from the quantum that was decided last.
     pub fn learn(&mut self, quantum: &Quantum, limits: &Limits) {
         self.knowledge.learn(quantum, limits);
+        self.turn = self.turn.map(|turn| Turn { left_us: turn.left_us - quantum.length_us, ..turn });
+        self.turn = self.turn.filter(|turn| turn.left_us > 0.0);
         let is_ours = self.reason == Reason::Chosen;
         let (mut lost_us, mut ran_us, mut members) = (0.0, 0.0, Vec::new());
         for program in self.programs.values_mut() {
@@ -357,10 +384,13 @@ pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Schedule
     loop {
         let limits = machine.limits();
         let decision = scheduler.decide(&limits);
-        match machine.run(&decision, scheduler.settings.quantum_us)? {
-            Some(quantum) => scheduler.learn(&quantum, &limits),
-            None => return Ok(()),
+        let Some(quantum) = machine.run(&decision, scheduler.quantum_us())? else { return Ok(()) };
+        for arrival in &quantum.arrived {
+            if let Some(kept) = machine.kept(&arrival.key) {
+                scheduler.recall(kept);
+            }
         }
+        scheduler.learn(&quantum, &limits);
     }
 }
 
@@ -368,9 +398,10 @@ pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Schedule
 mod tests {
     use super::*;
     use crate::gate::GateRule;
-    use crate::knowledge::Progress;
+    use crate::knowledge::{Progress, Tally};
     use crate::machine::{Counts, Ended, Key, Ran};
     use crate::pairings::PairRule;
+    use crate::trial::TrialRule;
     use proptest::prelude::*;
 
     /// Knowledge that the test provides.
@@ -378,9 +409,17 @@ mod tests {
     struct Told {
         forecasts: BTreeMap<u32, Forecast>,
         losses: BTreeMap<u32, f64>,
+        tally: Tally,
+        orders: Vec<Order>,
     }
 
     impl Knowledge for Told {
+        fn decided(&mut self, order: Order) {
+            self.orders.push(order);
+        }
+        fn tally(&self) -> Tally {
+            self.tally
+        }
         fn begin(&mut self, _: &Arrival) {}
         fn learn(&mut self, _: &Quantum, _: &Limits) {}
         fn end(&mut self, _: ProgramId, _: bool) {}
@@ -520,6 +559,42 @@ mod tests {
             assert_eq!(scheduler.decide(&LIMITS).run == Run::System, turn < 6, "{turn}");
             scheduler.learn(&quantum(vec![ran(0, 100.0, 1.0), ran(1, 100.0, 1.0)]), &LIMITS);
         }
+    }
+
+    /// `--by-bandwidth` cost 1 % on a machine where it gained nothing.
+    #[test]
+    fn programs_are_only_observed_unless_a_gain_was_measured_or_it_is_tried() {
+        let trial = Some(TrialRule { one_in: 8, turn_us: 1000.0, observed_quanta: 4.0 });
+        for (has_gained, all, tried, ours) in [
+            (false, 0, 0, false),
+            (false, 20, 2, false),
+            (false, 24, 0, true),
+            (true, 24, 20, true),
+            (true, 64, 64, false),
+        ] {
+            let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { trial, ..Settings::paper() });
+            scheduler.knowledge.tally = Tally { has_gained, programs: 3, all, tried };
+            let case = format!("{has_gained} {tried} of {all}");
+            assert_eq!(scheduler.decide(&LIMITS).run == Run::System, !ours, "{case}");
+            assert_eq!(scheduler.reason(), if ours { Reason::Chosen } else { Reason::NoGain }, "{case}");
+            let usual_us = scheduler.settings.quantum_us;
+            assert_eq!(scheduler.quantum_us(), if ours { usual_us } else { 4.0 * usual_us }, "{case}");
+            assert_eq!(scheduler.knowledge.orders, [Order { is_chosen: ours, is_tried: ours }], "{case}");
+        }
+    }
+
+    #[test]
+    fn a_turn_holds_for_a_while_whatever_becomes_known_meanwhile() {
+        let trial = Some(TrialRule { one_in: 8, turn_us: 350.0, observed_quanta: 4.0 });
+        let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { trial, ..Settings::paper() });
+        let mut turn = |has_gained: bool| {
+            scheduler.knowledge.tally = Tally { has_gained, ..Tally::default() };
+            let run = scheduler.decide(&LIMITS).run;
+            scheduler.learn(&quantum(vec![ran(0, 100.0, 1.0)]), &LIMITS);
+            run != Run::System
+        };
+        // The first turn has four quanta of 100.
+        assert_eq!([false, true, true, true, true, false].map(&mut turn), [false, false, false, false, true, true]);
     }
 
     #[test]

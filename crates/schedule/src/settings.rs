@@ -2,6 +2,7 @@
 
 use crate::gate::GateRule;
 use crate::pairings::PairRule;
+use crate::trial::TrialRule;
 
 /// The paper's quantum, which is Linux's.
 const QUANTUM_US: f64 = 100_000.0;
@@ -17,6 +18,8 @@ pub struct Settings {
     pub arrivals_join: bool,
     /// Change the order only where the machine shows contention.
     pub gate: Option<GateRule>,
+    /// Choose only where a gain was measured, and find out whether there is one. `None`: choose wherever the other rules allow it.
+    pub trial: Option<TrialRule>,
     /// How often addresses are sampled: in every quantum if this is 1, in each fourth if it is 4.
     pub sample_every: u64,
     /// Drop pairs that prove to be wrong.
@@ -46,6 +49,7 @@ impl Settings {
             target_of_the_rest: false,
             arrivals_join: false,
             gate: None,
+            trial: None,
             sample_every: 1,
             pairings: None,
             late: None,
@@ -66,6 +70,7 @@ impl Default for Settings {
             target_of_the_rest: true,
             arrivals_join: true,
             gate: Some(GateRule::default()),
+            trial: None,
             sample_every: 1,
             pairings: Some(PairRule::default()),
             late: Some(0.5),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ideal::Work;
 use crate::machine::Key;
 use crate::phases::Phases;
+use crate::pressure::Pressure;
 use crate::transitions::Followed;
 
 /// All that was learned on one machine. Bandwidth is a property of the machine, so each machine needs its own store.
@@ -25,6 +26,8 @@ pub struct Program {
     pub inputs: BTreeMap<String, Input>,
     /// How phases followed each other in earlier executions.
     pub followed: Followed,
+    /// The slow-down that the program as a whole causes, on a machine that does not count.
+    pub pressure: Option<Pressure>,
 }
 
 /// A program with one input.
@@ -45,6 +48,8 @@ pub struct Input {
 pub struct Recent {
     /// The mean.
     pub mean: f64,
+    /// The mean square of the distances from it.
+    pub variance: f64,
     /// The number of values.
     pub count: u64,
 }
@@ -52,13 +57,24 @@ pub struct Recent {
 /// The number of values that a [`Recent`] remembers.
 const RECENT: u64 = 8;
 /// The number of executions in each order from which they are compared.
-const TIMES_MIN: u64 = 2;
+const TIMES_MIN: u64 = 3;
 
 impl Recent {
     /// Adds a value.
     pub fn take_in(&mut self, value: f64) {
         self.count += 1;
-        self.mean += (value - self.mean) / self.count.min(RECENT) as f64;
+        let weight = 1.0 / self.count.min(RECENT) as f64;
+        let off = value - self.mean;
+        self.mean += off * weight;
+        self.variance = (1.0 - weight) * (self.variance + off * off * weight);
+    }
+
+    /// Returns the square of the standard error of the mean; infinite with fewer than two values.
+    pub fn error_square(&self) -> f64 {
+        match self.count.min(RECENT) {
+            0 | 1 => f64::INFINITY,
+            count => self.variance / (count - 1) as f64,
+        }
     }
 }
 
@@ -69,12 +85,48 @@ pub struct Times {
     pub usual: Recent,
     /// When the scheduler chose the programs.
     pub chosen: Recent,
+    /// The number of executions in which it was to choose them, whether it did or not.
+    pub tried: u64,
+}
+
+/// What choosing programs gained, in microseconds of processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Gain {
+    /// The time in the system's order.
+    pub usual_us: f64,
+    /// The time that choosing saved.
+    pub saved_us: f64,
+    /// The square of the standard error of that.
+    pub error_square: f64,
+}
+
+impl Gain {
+    /// Returns whether choosing saved this share of the time at least, and more than may be chance: two standard errors.
+    pub fn is_measured(&self, saved_min: f64) -> bool {
+        self.usual_us > 0.0
+            && self.saved_us >= self.usual_us * saved_min
+            && self.saved_us > 2.0 * self.error_square.sqrt()
+    }
+}
+
+impl std::iter::Sum for Gain {
+    fn sum<I: Iterator<Item = Gain>>(gains: I) -> Gain {
+        gains.fold(Gain::default(), |sum, gain| Gain {
+            usual_us: sum.usual_us + gain.usual_us,
+            saved_us: sum.saved_us + gain.saved_us,
+            error_square: sum.error_square + gain.error_square,
+        })
+    }
 }
 
 impl Times {
-    /// Returns the mean time in the system's order, and when chosen; `None` before there are two of each.
-    pub fn both(&self) -> Option<(f64, f64)> {
-        (self.usual.count.min(self.chosen.count) >= TIMES_MIN).then_some((self.usual.mean, self.chosen.mean))
+    /// Returns what choosing gained; `None` before there are three executions of each kind.
+    pub fn gain(&self) -> Option<Gain> {
+        (self.usual.count.min(self.chosen.count) >= TIMES_MIN).then(|| Gain {
+            usual_us: self.usual.mean,
+            saved_us: self.usual.mean - self.chosen.mean,
+            error_square: self.usual.error_square() + self.chosen.error_square(),
+        })
     }
 }
 
@@ -150,6 +202,34 @@ mod tests {
         input.take_in(200.0, &BTreeMap::from([(0, 20.0), (1, 30.0)]));
         assert_eq!((input.runs, input.requests), (2, 150.0));
         assert_eq!(input.instructions, BTreeMap::from([(0, 15.0), (1, 15.0)]));
+    }
+
+    /// Times of 100 and 102 in one order and 98 and 99 in the other look like a gain, and are chance.
+    #[test]
+    fn a_gain_is_measured_only_where_it_is_more_than_chance() {
+        let times = |usual: &[f64], chosen: &[f64]| {
+            let mut times = Times::default();
+            usual.iter().for_each(|us| times.usual.take_in(*us));
+            chosen.iter().for_each(|us| times.chosen.take_in(*us));
+            times.gain().map(|gain| gain.is_measured(0.01))
+        };
+        assert_eq!(times(&[100.0, 102.0], &[90.0, 90.0, 90.0]), None);
+        assert_eq!(times(&[100.0, 102.0, 98.0], &[90.0, 91.0, 89.0]), Some(true));
+        assert_eq!(times(&[100.0, 120.0, 80.0], &[90.0, 110.0, 70.0]), Some(false));
+        // Half a percent is less than it costs.
+        assert_eq!(times(&[100.0, 100.0, 100.0], &[99.5, 99.5, 99.5]), Some(false));
+        assert_eq!(times(&[100.0, 101.0, 99.0], &[110.0, 111.0, 109.0]), Some(false));
+    }
+
+    #[test]
+    fn the_error_of_a_mean_is_that_of_its_last_values() {
+        let mut recent = Recent::default();
+        assert_eq!(recent.error_square(), f64::INFINITY);
+        [1.0, 2.0, 3.0].iter().for_each(|value| recent.take_in(*value));
+        // The sample variance of 1, 2, 3 is 1.
+        assert!((recent.mean - 2.0).abs() < 1e-12 && (recent.error_square() - 1.0 / 3.0).abs() < 1e-12);
+        (0..100).for_each(|_| recent.take_in(7.0));
+        assert!((recent.mean - 7.0).abs() < 1e-4 && recent.error_square() < 1e-4, "{recent:?}");
     }
 
     #[test]

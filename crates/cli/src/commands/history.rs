@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gristmill::Error;
-use gristmill_history::{Account, History as File, Problem, UNDISTURBED_US};
+use gristmill::{Error, units};
+use gristmill_history::{Account, BYTES_MIN, History as File, Limits, Problem, UNDISTURBED_US};
+use gristmill_schedule::Reason;
 
+use crate::batch::{now_ms, word};
 use crate::output::aside::write_whole;
 use crate::report::gain;
 use crate::run::learned::in_home;
@@ -18,6 +20,8 @@ use crate::terminal::standard_output::print;
 /// gristmill scale keeps the times of Gristmill's applications with several numbers of workers, for the plans of later runs.
 /// gristmill batch keeps the times, the memory and the outcome of each program that it ran. Programs are known by their file, inputs by a
 /// digest of arguments and file sizes; the arguments themselves are not kept.
+///
+/// What exceeds the limits is removed whenever runs are added. The limits are kept in the file, and hold for all that write to it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct History {
@@ -37,6 +41,18 @@ pub struct History {
     #[arg(long, requires = "program", conflicts_with = "export")]
     forget: bool,
 
+    /// From now on, keep the last N runs of each program with the same input [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["program", "export", "gain"])]
+    keep_runs: Option<u64>,
+
+    /// From now on, keep runs for this number of days [default: 365]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["program", "export", "gain"])]
+    keep_days: Option<u64>,
+
+    /// From now on, let the file hold this much, 1MiB at least; the oldest runs go first [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["program", "export", "gain"])]
+    keep_size: Option<u64>,
+
     /// The file [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
@@ -48,14 +64,24 @@ Examples:
   gristmill history xz
   gristmill history --export > runs.jsonl
   gristmill history --gain gain.html
-  gristmill history xz --forget";
+  gristmill history xz --forget
+  gristmill history --keep-days 30";
+
+/// Parses the size of the file.
+fn size(text: &str) -> Result<u64, String> {
+    match units::bytes(text)? as u64 {
+        bytes if bytes < BYTES_MIN => Err("a history needs 1MiB at least".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
 
 impl History {
     pub fn run(&self) -> Result<(), Failure> {
         let path = self.history.clone().or_else(in_home);
         let path =
             path.ok_or_else(|| Failure::Usage("there is no home folder; name a file with --history".to_owned()))?;
-        if !path.exists() {
+        let exists = path.try_exists().map_err(|source| Error::Input { path: path.clone(), source });
+        if !exists.map_err(Failure::Job)? {
             tell(format_args!("there is no history yet ({})", path.display()));
             return Ok(());
         }
@@ -65,18 +91,25 @@ impl History {
     }
 
     fn answer(&self, path: &Path) -> Result<Result<(), Failure>, Problem> {
-        let mut file = File::open(path)?;
         let program = self.program.as_deref();
+        if self.keep_runs.or(self.keep_days).or(self.keep_size).is_some() {
+            return self.keep(&mut File::open(path)?).map(Ok);
+        }
         if let Some(program) = program.filter(|_| self.forget) {
-            match file.forget(program)? {
+            match File::open(path)?.forget(program)? {
                 0 => tell(format_args!("nothing is known of {}", printable(program))),
                 count => tell(format_args!("forgot {count} {}", if count == 1 { "program" } else { "programs" })),
             }
             return Ok(Ok(()));
         }
+        let file = File::read(path)?;
         if let Some(page) = &self.gain {
-            let html = gain::html(&file.repeated(program)?);
-            return Ok(write_whole(page, &html));
+            let all = file.repeated(program)?;
+            if let Some(why) = gain::nothing(&all, file.quanta(word(Reason::Chosen))?) {
+                tell(why);
+                return Ok(Ok(()));
+            }
+            return Ok(write_whole(page, &gain::html(&all)));
         }
         let lines: Vec<String> = match self.export {
             true => file.export(program)?.into_iter().map(|run| run.to_string()).collect(),
@@ -90,6 +123,30 @@ impl History {
 }
 
 impl History {
+    /// Sets limits of what is kept, and says what they are and what they removed.
+    fn keep(&self, file: &mut File) -> Result<(), Problem> {
+        let before = file.limits()?;
+        let limits = Limits {
+            runs: self.keep_runs.unwrap_or(before.runs),
+            days: self.keep_days.unwrap_or(before.days),
+            bytes: self.keep_size.unwrap_or(before.bytes),
+        };
+        let removed = file.set_limits(limits, now_ms())?;
+        let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        tell(format_args!(
+            "of each program and input, the last {} of {} are kept, and {:.1} MB in all; {} removed, {:.1} MB are left",
+            counted(limits.runs, "run"),
+            counted(limits.days, "day"),
+            limits.bytes as f64 / 1e6,
+            match removed {
+                1 => "1 run was".to_owned(),
+                count => format!("{count} runs were"),
+            },
+            file.bytes()? as f64 / 1e6
+        ));
+        Ok(())
+    }
+
     /// Returns a line for each program. One that was asked for is also explained: what is known of its demand on each host.
     fn accounts(&self, file: &File) -> Result<Vec<String>, Problem> {
         let mut lines = Vec::new();
@@ -100,10 +157,14 @@ impl History {
                 lines.extend(demands.iter().map(|on| format!("  {}: {}", printable(&on.host), on.sentence())));
                 let times = file.measured_sentences(&account.build)?;
                 lines.extend(times.iter().map(|sentence| format!("  {}", printable(sentence))));
-                for (host, [usual_us, chosen_us]) in file.times(&account.build)? {
-                    let (host, usual, chosen) = (printable(&host), usual_us / 1e6, chosen_us / 1e6);
+                for (host, times) in file.times(&account.build)? {
+                    let [usual, chosen] = [times.usual, times.chosen].map(|[us, runs]| match runs {
+                        1.0 => format!("{:.2} s (1 run)", us / 1e6),
+                        runs => format!("{:.2} s ({runs} runs)", us / 1e6),
+                    });
                     lines.push(format!(
-                        "  {host}: {usual:.2} s of processor time in the system's order, {chosen:.2} s when chosen"
+                        "  {}: {usual} of processor time in the system's order, {chosen} when chosen",
+                        printable(&host)
                     ));
                 }
                 for on in &demands {

@@ -64,6 +64,15 @@ impl Drop for Hidden {
 impl Aside {
     /// Begins a file that [`Aside::publish`] will name `path`. A file that exists there stays until then.
     pub fn create(path: &Path) -> io::Result<Aside> {
+        Aside::create_of(path, Entry::open_special)
+    }
+
+    /// As [`Aside::create`], but a device or a FIFO, which might be waited for without end, is an error.
+    pub fn create_file(path: &Path) -> io::Result<Aside> {
+        Aside::create_of(path, |_| Err(io::Error::other("it is no regular file")))
+    }
+
+    fn create_of(path: &Path, special: impl FnOnce(&Entry) -> io::Result<File>) -> io::Result<Aside> {
         // Standard output may be redirected to a longer file that others write to, so that file is not replaced.
         let stream = match standard(path) {
             Some(Standard::Output) => Some(standard_output()?),
@@ -79,7 +88,7 @@ impl Aside {
             return Err(Errno::ISDIR.into());
         }
         if entry.is_there() && !entry.is_file() {
-            return Ok(Aside { file: entry.open_special()?, place: None });
+            return Ok(Aside { file: special(&entry)?, place: None });
         }
         let mode = if entry.is_there() { 0o600 } else { 0o666 };
         let aside = Aside::begin(Rc::new(entry), mode)?;

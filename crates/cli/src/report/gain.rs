@@ -11,6 +11,23 @@ svg .line.mean { stroke: var(--ideal); }
 svg.key { display: inline-block; width: .8em; height: .8em; margin: 0 .35em 0 .9em; }
 ";
 
+/// The runs in each order from which the difference is shown. With fewer it is chance.
+const RUNS_MIN: usize = 3;
+
+/// Returns why there is no gain to draw; `quanta` are those in which programs were chosen, and all.
+pub fn nothing(all: &[Repeated], [chosen, quanta]: [u64; 2]) -> Option<String> {
+    let is_chosen = |run: &gristmill_history::Repeat| run.is_chosen == Some(true);
+    if all.iter().any(|of| !of.saved().is_empty() && of.runs.iter().any(is_chosen)) {
+        return None;
+    }
+    Some(match chosen {
+        0 => format!("nothing was chosen (0 of {quanta} quanta), so there is no gain to draw"),
+        _ => format!(
+            "programs were chosen in {chosen} of {quanta} quanta, but in no whole run that can be compared with one in the system's order, so there is no gain to draw"
+        ),
+    })
+}
+
 /// Renders the page. Runs of inputs that never ran in the system's order have nothing to be compared with, and are left out.
 pub fn html(all: &[Repeated]) -> String {
     let compared: Vec<(&Repeated, Vec<f64>)> =
@@ -40,8 +57,11 @@ pub fn html(all: &[Repeated]) -> String {
     };
     let row = |(of, _): &(&Repeated, Vec<f64>)| {
         let (usual, chosen) = (of.usual_seconds().unwrap_or(0.0), of.chosen_seconds());
-        let of_chosen = chosen.map_or("<td></td><td></td>".to_owned(), |chosen| {
-            format!("<td>{chosen:.2}</td><td>{:+.1}</td>", (1.0 - chosen / usual) * 100.0)
+        let count = |is_chosen: bool| of.runs.iter().filter(|run| run.is_chosen == Some(is_chosen)).count();
+        let is_enough = count(true).min(count(false)) >= RUNS_MIN;
+        let of_chosen = chosen.map_or("<td></td><td></td>".to_owned(), |chosen| match is_enough {
+            true => format!("<td>{chosen:.2}</td><td>{:+.1}</td>", (1.0 - chosen / usual) * 100.0),
+            false => format!("<td>{chosen:.2}</td><td>too few runs to tell</td>"),
         });
         format!(
             "<td>{}</td><td>{}</td><td>{}</td><td>{usual:.2}</td>{of_chosen}",
@@ -86,15 +106,32 @@ mod tests {
 
     #[test]
     fn each_run_is_a_dot_and_each_program_a_row() {
-        let some = repeated("a<b", &[(4.0, Some(false)), (3.0, Some(true)), (5.0, None)]);
+        let some = repeated("a<b", &[(4.0, Some(false)), (3.0, Some(true)), (5.0, None)].repeat(3));
         let page = html(&[some, repeated("never in the system's order", &[(1.0, Some(true))])]);
-        assert_eq!(["dot usual", "dot chosen", "dot mixed"].map(|class| page.matches(class).count()), [1, 1, 1]);
-        assert!(page.contains("<td>a&lt;b</td><td>h</td><td>3</td><td>4.00</td><td>3.00</td><td>+25.0</td>"), "{page}");
-        assert!(page.contains("order: 1. Chosen: 1.") && !page.contains("never"), "{page}");
+        assert_eq!(["dot usual", "dot chosen", "dot mixed"].map(|class| page.matches(class).count()), [3, 3, 3]);
+        assert!(page.contains("<td>a&lt;b</td><td>h</td><td>9</td><td>4.00</td><td>3.00</td><td>+25.0</td>"), "{page}");
+        assert!(page.contains("order: 3. Chosen: 3.") && !page.contains("never"), "{page}");
     }
 
     #[test]
-    fn a_history_without_runs_is_a_page_too() {
-        assert!(html(&[]).contains("Runs in the system's order: 0. Chosen: 0."));
+    fn one_run_in_each_order_tells_no_difference() {
+        let page = html(&[repeated("a", &[(4.0, Some(false)), (3.0, Some(true))])]);
+        assert!(page.contains("<td>3.00</td><td>too few runs to tell</td>"), "{page}");
+    }
+
+    /// After "0 of 181 quanta chosen", a page with a curve of chance was written.
+    #[test]
+    fn nothing_is_drawn_where_nothing_was_chosen() {
+        let usual = repeated("a", &[(4.0, Some(false)), (3.0, Some(false))]);
+        assert_eq!(
+            nothing(&[usual.clone()], [0, 181]).as_deref(),
+            Some("nothing was chosen (0 of 181 quanta), so there is no gain to draw")
+        );
+        let mixed = repeated("b", &[(4.0, Some(false)), (3.0, None)]);
+        let never = repeated("c", &[(4.0, Some(true))]);
+        assert!(
+            nothing(&[mixed, never], [7, 181]).is_some_and(|why| why.contains("7 of 181 quanta, but in no whole run"))
+        );
+        assert_eq!(nothing(&[usual, repeated("d", &[(4.0, Some(false)), (3.0, Some(true))])], [99, 181]), None);
     }
 }

@@ -177,9 +177,9 @@ pub fn planted_files() {
         ("symbolic link", &|at| symlink("/dev/zero", at).expect("linked")),
         ("symbolic link", &|at| symlink("nowhere", at).expect("linked")),
         ("hard link", &|at| fs::hard_link(&victim, at).expect("linked")),
-        ("is no file", &|at| mknodat(CWD, at, FileType::Fifo, Mode::RWXU, 0).expect("made")),
+        ("is no regular file", &|at| mknodat(CWD, at, FileType::Fifo, Mode::RWXU, 0).expect("made")),
         ("is a folder", &|at| fs::create_dir(at).expect("made")),
-        ("is no file", &|at| drop(UnixListener::bind(at).expect("bound"))),
+        ("is no regular file", &|at| drop(UnixListener::bind(at).expect("bound"))),
     ];
     for (number, (what, plant)) in plants.iter().enumerate() {
         for name in ["checkpoint.log", "0.pairs", "1.pairs", "1.result"] {

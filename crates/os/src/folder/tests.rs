@@ -81,7 +81,7 @@ fn a_file_of_ours_is_a_file_and_has_one_name() {
     for (name, expected) in [
         ("link", "link in it is a symbolic link"),
         ("folder", "folder in it is a folder"),
-        ("fifo", "fifo in it is no file"),
+        ("fifo", "fifo in it is no regular file"),
         ("twice", "twice in it has another name elsewhere"),
     ] {
         let why = folder.open_file(name, true, false).expect_err("refused").to_string();

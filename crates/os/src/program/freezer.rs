@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The kind of groups that can be made here.
@@ -53,7 +54,7 @@ impl Freezer {
         }
     }
 
-    fn folder(&self) -> Option<&Path> {
+    pub(super) fn folder(&self) -> Option<&Path> {
         match self {
             Freezer::V2(folder) | Freezer::V1(folder) => Some(folder),
             Freezer::Sessions => None,
@@ -75,14 +76,17 @@ impl Freezer {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses another group.
+    /// When the kernel refuses another group; `ENODEV` if another process has removed it at this moment, as one that was left over.
     pub fn group(&self, name: &str) -> io::Result<(Group, Option<File>)> {
         let group = self.known_group(name);
         let procs = match &group.folder {
             Some(folder) => {
-                // Another queue may take the folder for one that was left over.
                 fs::create_dir_all(folder)?;
-                Some(OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?)
+                let procs = OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
+                Some(procs.map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Errno::NODEV.into(),
+                    _ => error,
+                })?)
             }
             None => None,
         };
@@ -91,7 +95,8 @@ impl Freezer {
 
     /// The group of this name, which another process has made.
     pub fn known_group(&self, name: &str) -> Group {
-        Group { folder: self.folder().map(|folder| folder.join(name)), is_v2: matches!(self, Freezer::V2(_)) }
+        let folder = self.folder().map(|folder| folder.join(name));
+        Group { folder, is_v2: matches!(self, Freezer::V2(_)), name: name.to_owned(), memory: None }
     }
 
     /// Removes the folder, if every group in it was removed.
@@ -103,7 +108,7 @@ impl Freezer {
 }
 
 /// Removes a folder of the kernel with all in it, as far as no group has processes. Returns true if it is gone.
-fn remove_whole(folder: &Path) -> bool {
+pub(super) fn remove_whole(folder: &Path) -> bool {
     let is_gone = |removed: io::Result<()>| match removed {
         Ok(()) => true,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -120,7 +125,7 @@ fn remove_whole(folder: &Path) -> bool {
 }
 
 /// Removes the empty folders of processes that have died, named with this prefix and their number.
-fn remove_left_over(folder: Option<&Path>, prefix: &str) {
+pub(super) fn remove_left_over(folder: Option<&Path>, prefix: &str) {
     let maker = |name: &str| name.strip_prefix(prefix)?.parse().ok();
     for left in folder.into_iter().flat_map(|folder| left_behind(folder, maker)) {
         // Any kind would do: only folders without processes can be removed.
@@ -141,14 +146,6 @@ pub fn left_behind(folder: &Path, maker: impl Fn(&str) -> Option<u32>) -> Vec<Pa
 
 /// The places where this process might make groups, best first.
 fn candidates(proc_self_cgroup: &str, mounts: &str, name: &str) -> Vec<Freezer> {
-    let mount = |kind: &str, option: &str| {
-        mounts.lines().find_map(|line| {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let [_, place, of_kind, options, ..] = fields[..] else { return None };
-            let has = option.is_empty() || options.split(',').any(|one| one == option);
-            (of_kind == kind && has).then(|| PathBuf::from(place))
-        })
-    };
     let own = |controller: &str| {
         proc_self_cgroup.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':');
@@ -156,17 +153,30 @@ fn candidates(proc_self_cgroup: &str, mounts: &str, name: &str) -> Vec<Freezer> 
             controllers.split(',').any(|one| one == controller).then(|| path.trim_start_matches('/').to_owned())
         })
     };
-    let v2 = mount("cgroup2", "").zip(own("")).map(|(mount, path)| Freezer::V2(mount.join(path).join(name)));
-    let v1 = mount("cgroup", "freezer").zip(own("freezer"));
+    let v2 = mount(mounts, "cgroup2", "").zip(own("")).map(|(mount, path)| Freezer::V2(mount.join(path).join(name)));
+    let v1 = mount(mounts, "cgroup", "freezer").zip(own("freezer"));
     let v1 = v1.map(|(mount, path)| Freezer::V1(mount.join(path).join(name)));
     v2.into_iter().chain(v1).collect()
+}
+
+/// Returns where a file system of this kind is mounted, with this option if it is not empty.
+pub(super) fn mount(mounts: &str, kind: &str, option: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [_, place, of_kind, options, ..] = fields[..] else { return None };
+        let has = option.is_empty() || options.split(',').any(|one| one == option);
+        (of_kind == kind && has).then(|| PathBuf::from(place))
+    })
 }
 
 /// A group of processes. Where it is a session, the caller names its process groups, by their leaders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    folder: Option<PathBuf>,
+    pub(super) folder: Option<PathBuf>,
     is_v2: bool,
+    pub(super) name: String,
+    /// The folder that limits its memory, where that is another one.
+    pub(super) memory: Option<PathBuf>,
 }
 
 impl Group {
@@ -220,9 +230,9 @@ impl Group {
         let _ = self.resume(leaders);
     }
 
-    /// The processes of a cgroup; none for a session.
+    /// The processes of a cgroup; none for a session, unless its memory is limited.
     pub fn processes(&self) -> Vec<Pid> {
-        let Some(folder) = &self.folder else { return Vec::new() };
+        let Some(folder) = self.folder.as_ref().or(self.memory.as_ref()) else { return Vec::new() };
         let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
     }
@@ -234,7 +244,7 @@ impl Group {
 
     /// Removes the group, with those that its programs have made in it. Returns false while it has processes.
     pub fn remove(&self) -> bool {
-        self.folder.as_ref().is_none_or(|folder| remove_whole(folder))
+        self.folder.iter().chain(&self.memory).all(|folder| remove_whole(folder))
     }
 }
 
@@ -258,7 +268,7 @@ fn signal_group(leader: Pid, signal: Signal) {
     let _ = kill_process_group(leader, signal);
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
@@ -298,7 +308,7 @@ mod tests {
         let (group, procs) = Freezer::Sessions.group("x").expect("a group");
         let mut sleep = Command::new("sleep");
         sleep.arg("1000");
-        let started = start(sleep, &tell, b"", procs.as_ref(), None).expect("it starts");
+        let started = start(sleep, &tell, b"", procs.as_slice(), None).expect("it starts");
         let leaders = [started.pid];
         group.stop(&leaders).expect("it stops");
         wait_for(|| state(started.pid) == 'T');
@@ -323,7 +333,7 @@ mod tests {
             let (group, procs) = freezer.group("x").expect("a group");
             let mut shell = Command::new("sh");
             shell.args(["-c", "setsid sleep 1000 & sleep 1000"]);
-            let started = start(shell, &tell, b"", procs.as_ref(), None).expect("it starts");
+            let started = start(shell, &tell, b"", procs.as_slice(), None).expect("it starts");
             wait_for(|| group.processes().len() == 3);
             let clock = group.clock();
             assert_eq!(clock.as_ref().and_then(Clock::us).is_some(), matches!(freezer, Freezer::V2(_)));

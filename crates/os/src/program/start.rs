@@ -42,8 +42,8 @@ pub struct Start {
 /// Starts `command` in a session of its own, with no signal blocked and every signal's usual effect.
 ///
 /// Before the program begins, `note`, its process number and a line end are written to `told` in one piece. So whoever reads
-/// there knows of every program that has begun, even if this process dies at that moment. `group` is an open `cgroup.procs`,
-/// which the program enters first.
+/// there knows of every program that has begun, even if this process dies at that moment. `groups` are open files
+/// `cgroup.procs`, which the program enters first.
 ///
 /// `attach` is called when the process is there, and the program begins only after it. So what it attaches to the process misses nothing: a shell
 /// may have started other programs a moment later. If this process dies before that, the waiting one kills itself (SIGKILL): its program never began.
@@ -57,7 +57,7 @@ pub struct Start {
 /// use gristmill_os::program::{now_ended, reap, start};
 ///
 /// let (told, tell) = std::io::pipe()?;
-/// let started = start(std::process::Command::new("true"), &tell, b"job 7 ", None, None)?;
+/// let started = start(std::process::Command::new("true"), &tell, b"job 7 ", &[], None)?;
 /// let mut line = String::new();
 /// BufReader::new(told).read_line(&mut line)?;
 /// assert_eq!(line, format!("job 7 {}\n", started.pid.as_raw_nonzero()));
@@ -70,10 +70,11 @@ pub fn start(
     mut command: Command,
     told: &impl AsFd,
     note: &[u8],
-    group: Option<&File>,
+    groups: &[File],
     attach: Option<&mut dyn FnMut(Pid)>,
 ) -> io::Result<Start> {
-    let (told, group) = (told.as_fd().as_raw_fd(), group.map(AsRawFd::as_raw_fd));
+    let told = told.as_fd().as_raw_fd();
+    let groups: Vec<i32> = groups.iter().map(AsRawFd::as_raw_fd).collect();
     let note = note.to_vec();
     let (ours, gate) = match attach.is_some().then(UnixStream::pair).transpose()? {
         Some((ours, theirs)) => (Some(ours), Some(theirs)),
@@ -83,11 +84,12 @@ pub fn start(
     let ours_in_child = ours.as_ref().map(AsRawFd::as_raw_fd);
     let in_child = move || {
         setsid()?;
-        // SAFETY: both descriptors are open in this copy of the process, whose files were copied with it.
-        let (told, group) = unsafe { (BorrowedFd::borrow_raw(told), group.map(|fd| BorrowedFd::borrow_raw(fd))) };
-        if let Some(group) = group {
-            rustix::io::write(group, b"0")?;
+        for group in &groups {
+            // SAFETY: the descriptor is open in this copy of the process, whose files were copied with it.
+            rustix::io::write(unsafe { BorrowedFd::borrow_raw(*group) }, b"0")?;
         }
+        // SAFETY: as above.
+        let told = unsafe { BorrowedFd::borrow_raw(told) };
         // If nobody reads any more, that is an error of this call, and not the death of a program that has begun.
         // SAFETY: it changes what a signal does in this copy of the process.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
@@ -228,7 +230,7 @@ mod tests {
         };
         let mut command = Command::new("sh");
         command.args(["-c", "read line"]).stdin(std::process::Stdio::piped());
-        let started = start(command, &tell, b"", None, Some(&mut attach)).expect("it starts");
+        let started = start(command, &tell, b"", &[], Some(&mut attach)).expect("it starts");
         assert_eq!(attached, Some((started.pid, ourselves.clone())));
         poll(&[started.pidfd.as_fd()], None).expect("it ends: its input was closed with the command");
         assert!(now_ended(started.pid).expect("a child").is_some());
@@ -241,7 +243,7 @@ mod tests {
         let mut attached = 0;
         for attach in [None, Some(&mut |_| attached += 1)] {
             let attach = attach.map(|attach| attach as &mut dyn FnMut(Pid));
-            let error = start(Command::new("/no/such/program"), &tell, b"", None, attach).expect_err("there is none");
+            let error = start(Command::new("/no/such/program"), &tell, b"", &[], attach).expect_err("there is none");
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }
         assert_eq!(attached, 1);
@@ -253,7 +255,7 @@ mod tests {
         let read_only = File::open("/dev/null").expect("it is there");
         let mut attach = |_| panic!("it had not reached its gate");
         let command = Command::new("true");
-        assert!(start(command, &tell, b"", Some(&read_only), Some(&mut attach)).is_err());
+        assert!(start(command, &tell, b"", std::slice::from_ref(&read_only), Some(&mut attach)).is_err());
     }
     /// As when this process dies in between. A queue that was killed took such a process for a program that had ended by signal 6.
     #[test]
@@ -264,7 +266,7 @@ mod tests {
             held = Some(pid);
             panic!("nobody opens the gate");
         };
-        let starting = AssertUnwindSafe(|| start(Command::new("true"), &tell, b"", None, Some(&mut attach)));
+        let starting = AssertUnwindSafe(|| start(Command::new("true"), &tell, b"", &[], Some(&mut attach)));
         catch_unwind(starting).expect_err("it panics");
         let pid = held.expect("it was there");
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).expect("not reaped");

@@ -1,17 +1,19 @@
 //! The journal's file: lines are appended and synced, a torn end is cut off, one queue uses it at a time.
 
 use std::cell::Cell;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gristmill::Error;
+use gristmill_os::folder::Entry as Name;
 use gristmill_queue::{Entry, Past, line};
-use rustix::fs::{FlockOperation, fdatasync, flock};
+use rustix::fs::{FlockOperation, fdatasync, flock, major, minor};
 
 use crate::terminal::failure::Failure;
+use crate::terminal::messages::{printable, tell};
 
 /// A journal that is open.
 pub struct Journal {
@@ -32,8 +34,9 @@ pub fn now_ms() -> u64 {
 /// Reads a journal without opening it for writing. There is no past without a file.
 pub fn past(path: &Path) -> Result<Past, Failure> {
     let whole = || -> io::Result<Vec<u8>> {
-        regular(&fs::metadata(path)?)?;
-        fs::read(path)
+        let mut bytes = Vec::new();
+        Name::find(path)?.open_own(false)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
     };
     let bytes = match whole() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -51,10 +54,10 @@ impl Journal {
     /// Opens a new journal, or one to be continued with its past.
     pub fn open(path: &Path, resume: bool) -> Result<(Journal, Past), Failure> {
         let failed = |source| Failure::output(path, source);
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
-        file.metadata().and_then(|about| regular(&about)).map_err(failed)?;
-        lock(&file).map_err(failed)?;
+        // What another user wrote there is not believed.
+        let name = Name::find(path).map_err(failed)?;
+        let mut file = name.open_own(true).map_err(failed)?;
+        lock(path, &file).map_err(failed)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         if !bytes.is_empty() && !resume {
@@ -70,8 +73,7 @@ impl Journal {
         if past.whole_bytes == 0 {
             journal.append(&[Entry::first()]).and_then(|()| journal.sync()).map_err(failed)?;
             // The name of a new file must survive a crash too.
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+            name.folder.sync().map_err(failed)?;
         }
         Ok((journal, past))
     }
@@ -110,23 +112,62 @@ impl Journal {
     }
 }
 
-/// Refuses what has no end to read, such as a device, or may never have one, such as a pipe.
-fn regular(about: &fs::Metadata) -> io::Result<()> {
-    if about.is_file() { Ok(()) } else { Err(io::Error::other("a journal must be a regular file")) }
-}
-
 /// Locks the journal. The lock ends with the last process of a queue, which may still be cleaning up.
-fn lock(file: &File) -> io::Result<()> {
-    let began = Instant::now();
+fn lock(path: &Path, file: &File) -> io::Result<()> {
+    let (began, mut is_told) = (Instant::now(), false);
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) if began.elapsed() < PATIENCE => {
+                if !is_told {
+                    let (path, other, seconds) = (path.display().to_string(), other(file), PATIENCE.as_secs());
+                    tell(format_args!(
+                        "{other} uses the journal {}; waiting for it to end, {seconds} s at most",
+                        printable(&path)
+                    ));
+                    is_told = true;
+                }
                 std::thread::sleep(Duration::from_millis(10));
             }
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(io::Error::other("another gristmill batch is using this journal"));
+                return Err(io::Error::other(format!(
+                    "{} still uses this journal after {} s; try again when it has ended, or name another journal",
+                    other(file),
+                    PATIENCE.as_secs()
+                )));
             }
             other => return Ok(other?),
         }
+    }
+}
+
+/// Names the queue that has locked a file.
+fn other(file: &File) -> String {
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    match file.metadata().ok().and_then(|facts| holder(&locks, facts.dev(), facts.ino())) {
+        Some(pid) => format!("another gristmill batch (process {pid})"),
+        None => "another gristmill batch".to_owned(),
+    }
+}
+
+/// Finds the process that has locked this file in `/proc/locks`.
+fn holder(locks: &str, device: u64, inode: u64) -> Option<u32> {
+    let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+    locks.lines().find_map(|line| match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
+        [_, "FLOCK", _, _, pid, of, ..] if of == file => pid.parse().ok(),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_has_locked_a_file_is_found() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fe:00:42 0 EOF\n2: FLOCK  ADVISORY  WRITE 4121 fe:00:42 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 9 fe:00:42 0 EOF\n3: FLOCK  ADVISORY  WRITE -1 00:2f:43 0 EOF\n";
+        let device = rustix::fs::makedev(0xfe, 0);
+        assert_eq!([holder(locks, device, 42), holder(locks, device, 43), holder("x", 0, 0)], [Some(4121), None, None]);
+        assert_eq!(holder(locks, rustix::fs::makedev(0, 0x2f), 43), None);
     }
 }

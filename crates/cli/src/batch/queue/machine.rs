@@ -7,6 +7,9 @@
 //! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it ([`super::probing`]).
 //! - C: neither. The system shares the processors out, and nothing is ever stopped.
 //!
+//! Programs are only observed, in longer quanta and without a stop, unless a gain of choosing them was measured, or it is the turn to measure one
+//! ([`gristmill_schedule::TrialRule`]), or the user asks for it.
+//!
 //! In tiers A and B, sampled instruction addresses tell in which phase a program is, or a stage that the program tells itself. Where the kernel
 //! gives no samples, a program without stages is a single phase.
 
@@ -23,10 +26,11 @@ use gristmill_os::machine::{cpus_allowed, processors_quota};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
-    Scheduler, Settings, Similarity, Store, drive,
+    Scheduler, Settings, Similarity, Store, TrialRule, drive,
 };
 
 use super::addresses::Addresses;
+use super::choice::ByBandwidth;
 use super::counts::{Counters, REQUEST_BYTES, Source};
 use super::heartbeat::Heartbeat;
 use super::identity::Identity;
@@ -127,8 +131,9 @@ fn learning() -> Learning {
 
 /// The settings of the scheduler for real programs. Their last second is left to the system: programs that were chosen in quanta of 100 ms until the end left a
 /// processor idle for 0.2 to 0.3 s there.
-fn settings() -> Settings {
-    Settings { finish: Some(10.0), ..Settings::default() }
+fn settings(how: ByBandwidth) -> Settings {
+    let trial = (how == ByBandwidth::Observe).then(TrialRule::default);
+    Settings { finish: Some(10.0), trial, ..Settings::default() }
 }
 
 /// Runs the queue in tier A. What the policy learns is kept in the history.
@@ -137,9 +142,9 @@ pub fn run_counted(
     source: Counters,
     sampler: Option<Sampler>,
     limits: Limits,
+    how: ByBandwidth,
 ) -> io::Result<()> {
-    let learned = |store| Learned::new(store, learning());
-    run(runner, (source, sampler), limits, settings(), learned)
+    run(runner, (source, sampler), limits, settings(how), Learned::new(Store::default(), learning()))
 }
 
 /// Runs the queue in tier B.
@@ -148,14 +153,15 @@ pub fn run_probed(
     mut source: Probing,
     sampler: Option<Sampler>,
     limits: Limits,
+    how: ByBandwidth,
 ) -> io::Result<()> {
     let undisturbed = source.undisturbed();
     runner.reporter().recorder.undisturbed(&undisturbed);
-    let learned = |store| Learned::probed(store, learning(), &undisturbed);
+    let learned = Learned::probed(Store::default(), learning(), &undisturbed);
     // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is a forecast from readings,
     // so the gate follows it. On two processors, of four programs two that make each other half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
     let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
-    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings() };
+    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings(how) };
     run(runner, (source, sampler), limits, settings, learned)
 }
 
@@ -165,7 +171,7 @@ fn run<S: Source>(
     (source, sampler): (S, Option<Sampler>),
     limits: Limits,
     settings: Settings,
-    learned: impl FnOnce(Store) -> Learned,
+    learned: Learned,
 ) -> io::Result<()> {
     let sampler = sampler.map(Rc::new);
     runner.observe(Observed {
@@ -174,11 +180,8 @@ fn run<S: Source>(
         sampler: sampler.clone(),
         stages: true,
     });
-    let store = runner.reporter().recorder.learned();
-    let dropped = store.dropped.clone();
     // The queue admits programs by their memory.
-    let mut scheduler = Scheduler::new(learned(store), Settings { memory: false, ..settings });
-    dropped.iter().for_each(|(one, other)| scheduler.drop_pair(one, other));
+    let mut scheduler = Scheduler::new(learned, Settings { memory: false, ..settings });
     let mut here = Here::new(runner, source, sampler.map(Addresses::new), limits);
     drive(&mut here, &mut scheduler)?;
     let dropped = scheduler.dropped();
@@ -194,6 +197,10 @@ impl<S: Source> Machine for Here<'_, '_, S> {
 
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    fn kept(&mut self, key: &Key) -> Option<Store> {
+        self.runner.reporter().recorder.learned(key)
     }
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
@@ -370,14 +377,16 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::queue::admission::{Admission, StartLimits};
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::list::{Defaults, List};
     use crate::batch::queue::reporter::Reports;
     use crate::batch::queue::runner::Before;
+    use crate::batch::queue::values::Values;
     use gristmill_counters::traffic::Monitored;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
-    use gristmill_queue::{Queue, Rules};
+    use gristmill_queue::{Halt, Queue, Rules};
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -408,13 +417,13 @@ mod tests {
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
         let (_told, tell) = io::pipe().expect("a pipe");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports = Reports { output: None, history: None, json: false, quiet: true };
+        let reports = Reports { output: None, history: None, log: None, json: false, quiet: true };
         let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
-        let list = List::open(None, &words, Defaults::default()).expect("two jobs");
-        let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
+        let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
+        let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
         let link = Link { tell, signals };
-        let mut runner =
-            Runner::new(&reports, list, (Before::default(), queue), None, freezer, link).expect("a runner");
+        let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));
+        let mut runner = Runner::new(&reports, list, begin, None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
         runner.end_programs();

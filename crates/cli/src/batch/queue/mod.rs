@@ -1,93 +1,124 @@
 //! The queue: runs programs, keeps their output apart, and survives its own death.
 //!
 //! ```text
+//!  slots      a number of programs, or a share of the processors
+//!  values     the values of a command
 //!  list       the jobs of a file, of the command line, or of standard input
+//!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
 //!  capture    where the output of programs goes
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
+//!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
+//!  admission  limits for starting: the load and the free memory
 //!  record     what is told of each: lines of JSON, the summary
+//!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
 //!  remains    what programs left running when they ended
 //!  reporter   reports on the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
+//!  dry        the line that stands for a job with --dry-run
+//!  choice     whether programs are chosen, or only observed
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
 //!  addresses  sampled instructions, by the file that they belong to
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
+mod slots;
+mod values;
 mod list;
+mod paths;
 mod journal;
 mod capture;
 mod heartbeat;
 mod identity;
+mod memory;
 mod program;
 mod guard;
+mod admission;
 mod record;
+mod log;
 mod recorder;
 mod live;
 mod timeline;
 mod remains;
 mod reporter;
 mod runner;
+mod dry;
+mod choice;
 mod counts;
 mod probing;
 mod addresses;
 mod machine;
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
 use gristmill_os::machine::{memory_available_bytes, processors};
-use gristmill_os::program::{Freezer, raise_file_limit};
+use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Job, Past, Rules, State};
+use gristmill_queue::{Halt, Past, Rules, State};
 use gristmill_schedule::Limits;
 
-use crate::output::aside::{Aside, write_whole};
+use self::log::Log;
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{printable, tell};
+use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
+use admission::Admission;
+use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
+pub use journal::now_ms;
 use list::{Defaults, List};
 use probing::Probing;
+pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
+use slots::{Slots, slots};
+use values::Values;
 
 /// The options of the queue.
 #[derive(Args)]
 pub struct Programs {
-    /// File with a shell command in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
+    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
     /// nothing is named
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its places {} or {1}, {2}: COMMAND ::: a b runs it for each value
+    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    values: Values,
 
     /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
     at_once: Option<Slots>,
 
-    /// With more programs than processors, choose every 100 ms which of them run, by their demand for memory bandwidth
-    #[arg(long)]
-    by_bandwidth: bool,
+    /// With more programs than processors, learn their demand for memory bandwidth, and choose every 100 ms which of them run where that
+    /// gained time before
+    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "observe")]
+    by_bandwidth: Option<ByBandwidth>,
 
     /// Go on after a program has failed; those that wait for it are skipped
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "halt")]
     keep_going: bool,
+
+    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never); soon,fail=N or
+    /// now,success=N count ends [default: soon]
+    #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
+    halt: Option<Halt>,
 
     /// Print the commands that would run, and run none
     #[arg(long)]
@@ -117,9 +148,16 @@ pub struct Programs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
 
+    /// How long to wait before a program that failed is tried again, unless its job says otherwise
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    retry_delay: Option<Duration>,
+
     /// Memory for all programs that run at the same time [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<usize>,
+
+    #[command(flatten)]
+    limits: admission::StartLimits,
 
     /// Print a line of JSON for each program that ends, instead of its output, which goes to standard error
     #[arg(long)]
@@ -129,6 +167,10 @@ pub struct Programs {
     #[arg(long, value_name = "FILE.html")]
     timeline: Option<PathBuf>,
 
+    /// Write a line for each attempt that ends into a table
+    #[arg(long, value_name = "FILE.tsv")]
+    log: Option<PathBuf>,
+
     /// The history of runs [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE", conflicts_with = "no_history")]
     history: Option<PathBuf>,
@@ -137,7 +179,7 @@ pub struct Programs {
     #[arg(long)]
     no_history: bool,
 
-    /// Print no table and no summary
+    /// Print no table and no summary, only what failed
     #[arg(long, short)]
     quiet: bool,
 }
@@ -146,42 +188,28 @@ pub const EXAMPLES: &str = "\
 Examples:
   gristmill batch jobs.txt
   gristmill batch -- xz -k ::: *.log
+  gristmill batch -- cp {} {.}.bak ::: *.txt
+  find . -name '*.wav' -print0 | gristmill batch -0 -- flac {}
+  gristmill batch --shell 'bash -o pipefail' -- 'zcat {} | wc -l > {.}.count' ::: *.gz
   gristmill batch --journal night.journal --keep-going --output results night.toml
   gristmill batch --journal night.journal --resume --keep-going --output results night.toml
-  find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
 
-/// A number of programs at the same time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Slots {
-    Programs(usize),
-    /// Hundredths of the processors.
-    Percent(usize),
-}
-
-fn slots(text: &str) -> Result<Slots, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse::<usize>() {
-        Ok(number) if (1..=100_000).contains(&number) && text.ends_with('%') => Ok(Slots::Percent(number)),
-        Ok(number) if (1..=100_000).contains(&number) => Ok(Slots::Programs(number)),
-        _ => Err("write a number such as 4, or a share of the processors such as 200%".to_owned()),
-    }
-}
-
-impl Slots {
-    fn of(self, processors: usize) -> usize {
-        match self {
-            Slots::Programs(count) => count,
-            Slots::Percent(percent) => (processors * percent / 100).max(1),
-        }
-    }
-}
-
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
-        let defaults = Defaults { timeout: self.timeout, retries: self.retries };
-        let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        self.limits.check()?;
+        let defaults = Defaults { timeout: self.timeout, retries: self.retries, retry_delay: self.retry_delay };
+        let list = List::open(self.jobs.as_deref(), &self.command, &self.values, defaults)?;
+        // Those that arrive later say nothing of it.
+        if self.retry_delay.is_some() && self.retries == 0 && list.jobs().iter().all(|job| job.retries == Some(0)) {
+            return Err(Failure::Usage(
+                "--retry-delay has nothing to delay: no job is tried again; add --retries N".to_owned(),
+            ));
+        }
+        memory::check(list.jobs(), self.memory)?;
+        let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
+        self.check_paths(history.as_deref())?;
         let system = |what: &'static str| move |source| Failure::Job(Error::System { what, source });
         // 1. What has ended before.
         let (journal, past) = match &self.journal {
@@ -198,7 +226,7 @@ impl Programs {
         // While a list arrives, nobody knows its length.
         let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
         let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
-        let slots = wanted.min(slots_by_files(self.by_bandwidth, processors));
+        let slots = wanted.min(slots_by_files(self.by_bandwidth.is_some(), processors));
         if slots < wanted && !self.quiet {
             tell(format_args!(
                 "at most {slots} at the same time, not {wanted}: for more, this process may open too few files (ulimit -n)"
@@ -207,41 +235,40 @@ impl Programs {
         let rules = Rules {
             slots,
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
-            keep_going: self.keep_going,
+            halt: if self.keep_going { Halt::NEVER } else { self.halt.unwrap_or(Halt::SOON) },
         };
         if self.dry_run {
             return dry_run(list, &before, rules);
         }
         let queue = before.queue(&list, rules);
         // 2. What cannot be written fails at once, not after hours.
-        self.timeline.as_ref().map(begun).transpose()?;
+        self.timeline.as_deref().map(timeline::check).transpose()?;
         if let Some(output) = &self.output {
             std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
         }
+        let log = self.log.as_deref().map(Log::open).transpose()?.map(Rc::new);
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
-        let reports = Reports {
-            output: self.output.clone(),
-            history: self.history.clone().or_else(in_home).filter(|_| !self.no_history),
-            json: self.json,
-            quiet: self.quiet,
-        };
+        let limits = memory::limits(list.jobs(), &freezer, self.quiet);
+        let reports = Reports { output: self.output.clone(), history, log, json: self.json, quiet: self.quiet };
+        let admission = Admission::new(self.limits, processors);
         let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let mut runner = match Runner::new(&reports, list, (before, queue), journal.as_ref(), &freezer, link) {
+            let begin = (before, queue, admission);
+            let mut runner = match Runner::new(&reports, list, begin, journal.as_ref(), &freezer, link) {
                 Ok(runner) => runner,
                 Err(source) => {
                     tell(format_args!("preparing to run programs: {source}"));
                     return 1;
                 }
             };
+            runner.limit_memory(limits.as_ref());
             // With a processor for each program there is nothing to choose.
             let slots = rules.slots.min(length);
-            let chooses = slots > processors && self.by_bandwidth;
-            if self.by_bandwidth && !chooses && !self.quiet {
-                tell(format_args!(
-                    "--by-bandwidth has nothing to choose: at most {slots} programs run at the same time, on {processors} processors; -j takes more"
-                ));
+            let how = self.by_bandwidth.filter(|_| slots > processors);
+            let chooses = how.is_some();
+            if self.by_bandwidth.is_some() && !chooses && !self.quiet {
+                tell(nothing_to_choose(length, slots, self.at_once.is_some(), processors));
             }
             let is_short = chooses && runner.is_short(processors, WORTH_CHOOSING_S);
             if is_short && !self.quiet {
@@ -249,16 +276,16 @@ impl Programs {
                     "this list usually takes less than {WORTH_CHOOSING_S} s, which choosing them would hardly shorten, so the system shares the processors out"
                 ));
             }
-            let means = (chooses && !is_short).then(|| self.means(slots, processors));
-            runner.reporter().set_tier(means.as_ref().map(|(means, _)| means.tier()));
+            let means = how.filter(|_| !is_short).map(|how| (how, self.means(how, slots, processors)));
+            runner.reporter().set_tier(means.as_ref().map(|(_, (means, _))| means.tier()));
             let worked = match means {
-                Some((Means::Counted(counters, limits), sampler)) => {
-                    machine::run_counted(&mut runner, counters, sampler, limits)
+                Some((how, (Means::Counted(counters, limits), sampler))) => {
+                    machine::run_counted(&mut runner, counters, sampler, limits, how)
                 }
-                Some((Means::Probed(probing, limits), sampler)) => {
-                    machine::run_probed(&mut runner, probing, sampler, limits)
+                Some((how, (Means::Probed(probing, limits), sampler))) => {
+                    machine::run_probed(&mut runner, probing, sampler, limits, how)
                 }
-                Some((Means::Nothing, _)) | None => runner.run(),
+                Some((_, (Means::Nothing, _))) | None => runner.run(),
             };
             if let Err(source) = worked {
                 tell(format_args!("running the programs: {source}"));
@@ -266,17 +293,33 @@ impl Programs {
                 return 1;
             }
             let written = self.timeline.as_ref().map_or(Ok(()), |path| {
-                write_whole(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
+                timeline::write(path, &timeline::html(runner.jobs(), runner.records())).map_err(tell)
             });
             // The guard does this too, unless it has died.
+            limits.iter().for_each(MemoryLimits::remove);
             freezer.remove();
             runner.report().max(i32::from(written.is_err()))
         });
+        limits.iter().for_each(MemoryLimits::remove);
         freezer.remove();
         match code.map_err(system("running the programs"))? {
             0 => Ok(()),
             _ => Err(Failure::Told),
         }
+    }
+}
+
+impl Programs {
+    fn check_paths(&self, history: Option<&Path>) -> Result<(), Failure> {
+        let list = self.jobs.as_deref().filter(|path| path.as_os_str() != "-").unwrap_or(Path::new("/dev/stdin"));
+        let written = [
+            ("--journal", self.journal.as_deref()),
+            ("--timeline", self.timeline.as_deref()),
+            ("--output", self.output.as_deref()),
+            ("--history", history),
+            ("--log", self.log.as_deref()),
+        ];
+        paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
     }
 }
 
@@ -303,24 +346,17 @@ impl Means {
 
 impl Programs {
     /// Returns the best means of this machine, with what samples instructions, and says which it is and why.
-    fn means(&self, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
+    fn means(&self, how: ByBandwidth, slots: usize, processors: usize) -> (Means, Option<Sampler>) {
         let (means, sentence) = match machine::tier_a(processors) {
             Ok((counters, limits)) => {
-                let by = counters.of_what();
-                (
-                    Means::Counted(counters, limits),
-                    format!(
-                        "programs are chosen by their demand for memory bandwidth, from counts of {by}, {processors} at a time"
-                    ),
-                )
+                let from = format!("by their demand for memory bandwidth, from counts of {}", counters.of_what());
+                (Means::Counted(counters, limits), how.sentence(&from, processors))
             }
             Err(no_counts) => match machine::tier_b(processors) {
-                Ok((probing, limits)) => (
-                    Means::Probed(probing, limits),
-                    format!(
-                        "{no_counts}; programs are chosen by how much they slow down work on memory, {processors} at a time"
-                    ),
-                ),
+                Ok((probing, limits)) => {
+                    let sentence = how.sentence("by how much they slow down work on memory", processors);
+                    (Means::Probed(probing, limits), format!("{no_counts}; {sentence}"))
+                }
                 Err(no_probe) => (
                     Means::Nothing,
                     format!(
@@ -336,18 +372,17 @@ impl Programs {
             ),
             _ => sentence,
         };
+        let sentence = match how {
+            ByBandwidth::Observe if self.no_history && !matches!(means, Means::Nothing) => format!(
+                "{sentence}. With --no-history nothing of this is kept for later runs; --by-bandwidth=choose chooses at once"
+            ),
+            _ => sentence,
+        };
         if !self.quiet {
             tell(format_args!("tier {}: {sentence}", means.tier()));
         }
         (means, sampler.and_then(Result::ok))
     }
-}
-
-fn begun(path: &PathBuf) -> Result<Aside, Failure> {
-    if path.is_dir() {
-        return Err(Failure::output(path, io::ErrorKind::IsADirectory.into()));
-    }
-    Aside::create(path).map_err(|source| Failure::output(path, source))
 }
 
 /// Returns how many programs may run at the same time by the number of files that this process may open.
@@ -366,7 +401,7 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
     loop {
         for (job, state) in list.jobs().iter().zip(queue.states()).skip(from) {
             if *state == State::Waiting {
-                print(told_dry(job, list.jobs()))?;
+                print(dry::line(job, list.jobs(), list.folder()))?;
             }
         }
         from = list.jobs().len();
@@ -375,29 +410,5 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
         }
         list.take_in()?;
         before.add(&list, from, &mut queue);
-    }
-}
-
-/// Returns the line of a job that would run.
-fn told_dry(job: &Job, jobs: &[Job]) -> String {
-    let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-    let shown = match &words[..] {
-        [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-        words => words.join(" "),
-    };
-    let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-    let after = if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
-    format!("{shown}{after}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_at_the_same_time_are_a_number_or_a_share_of_the_processors() {
-        let of = |text: &str| slots(text).map(|slots| slots.of(4));
-        assert_eq!([of("3"), of("200%"), of("10%")], [Ok(3), Ok(8), Ok(1)]);
-        assert!(["0", "-1", "x", "%", "0%", "999999"].iter().all(|text| slots(text).is_err()));
     }
 }

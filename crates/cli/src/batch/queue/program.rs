@@ -1,6 +1,7 @@
 //! One running program: its group of processes, its time, and the steps by which it is ended.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -8,8 +9,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_counters::traffic::{Monitored, Traffic};
+use gristmill_os::machine::oom_kills;
 use gristmill_os::perf::{Counter, Event, Space};
-use gristmill_os::program::{Clock, Freezer, Group, Start, now_ended, start};
+use gristmill_os::program::{Clock, Freezer, Group, MemoryLimits, Start, now_ended, start};
 use gristmill_os::samples::{Followed, Sampler};
 use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
@@ -22,6 +24,14 @@ use super::journal::now_ms;
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+
+const KILL: i32 = Signal::KILL.as_raw();
+/// A shell exits with the number of the signal that ended its last command, plus this.
+const SHELL_SIGNALS: i32 = 128;
+
+/// The time between two looks whether the kernel has killed a part of a program for lack of memory. In cgroups of version 1 it leaves the other
+/// processes alone, and these may wait for the dead one without end.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The kernel counts in hundredths of a second here, whatever its own clock.
 const TICK_US: u64 = 10_000;
@@ -101,6 +111,8 @@ pub struct Observers {
 pub struct Program {
     pub job: usize,
     pub attempt: u32,
+    /// The slot in which it runs, from 1: no two programs that run have the same.
+    pub slot: usize,
     pub started: Start,
     pub began: Instant,
     pub at_ms: u64,
@@ -112,6 +124,12 @@ pub struct Program {
     /// Its processor time in the system's order, and in quanta whose programs were chosen.
     ordered_us: [u64; 2],
     group: Group,
+    /// The kernel holds it to the memory that it asked for.
+    has_limit: bool,
+    /// When to look whether the kernel has killed a part of it for lack of memory.
+    look_at: Option<Instant>,
+    /// How often the kernel had killed for lack of memory when it began.
+    kills_before: Option<u64>,
     /// Its processor time, if it is observed and has a cgroup.
     clock: Option<Clock>,
     is_stopped: bool,
@@ -126,7 +144,8 @@ impl Program {
     pub fn start(
         (number, job, key): (usize, &Job, &str),
         attempt: u32,
-        freezer: &Freezer,
+        slot: usize,
+        (freezer, limits): (&Freezer, Option<&MemoryLimits>),
         capture: Capture,
         tell: &PipeWriter,
         (observed, identity): (&Observed, Option<Identity>),
@@ -148,13 +167,17 @@ impl Program {
             }
             command.current_dir(directory);
         }
-        let (group, procs) = freezer.group(&group_name(number, attempt))?;
+        let (mut group, procs) = freezer.group(&group_name(number, attempt))?;
+        let limits = limits.filter(|_| job.memory_bytes > 0);
+        let limit = limits.map_or(Ok(None), |limits| limits.limit(&mut group, job.memory_bytes));
+        let groups: Vec<File> = procs.into_iter().chain(limit.inspect_err(|_| _ = group.remove())?).collect();
+        let kills_before = oom_kills();
         let (began, at_ms) = (Instant::now(), now_ms());
         let note = start_note(number, attempt, attempt > job.retries.unwrap_or(0), key);
         let mut observers = Observers::default();
         let mut attach = |pid: Pid| observers = observed.attach(pid);
         let attach: Option<&mut dyn FnMut(Pid)> = if observed.is_any() { Some(&mut attach) } else { None };
-        let started = start(command, tell, note.as_bytes(), procs.as_ref(), attach).map_err(|error| {
+        let started = start(command, tell, note.as_bytes(), &groups, attach).map_err(|error| {
             group.remove();
             match error.kind() {
                 io::ErrorKind::NotFound if !job.name.starts_with(&*job.words[0].to_string_lossy()) => {
@@ -168,6 +191,7 @@ impl Program {
         Ok(Program {
             job: number,
             attempt,
+            slot,
             started,
             began,
             at_ms,
@@ -178,6 +202,9 @@ impl Program {
             ordered_us: [0; 2],
             clock: if observed.is_any() { group.clock() } else { None },
             group,
+            has_limit: limits.is_some(),
+            look_at: limits.map(|_| began + LOOK),
+            kills_before,
             is_stopped: false,
             timeout_at,
             kill_at: None,
@@ -186,7 +213,7 @@ impl Program {
 
     /// When [`Program::tick`] has something to do.
     pub fn next_tick(&self) -> Option<Instant> {
-        self.kill_at.or(self.timeout_at)
+        [self.kill_at.or(self.timeout_at), self.look_at].into_iter().flatten().min()
     }
 
     /// Ends it if its time is over, and kills it if it did not end when it was asked to.
@@ -197,6 +224,12 @@ impl Program {
             self.group.kill(&self.leaders());
         } else if self.ending.is_none() && self.timeout_at.is_some_and(|at| at <= now) {
             self.ask_to_end(Ending::TimedOut);
+        }
+        if self.look_at.is_some_and(|at| at <= now) {
+            self.look_at = Some(now + LOOK);
+            if self.group.memory_kills() > Some(0) {
+                self.group.kill(&self.leaders());
+            }
         }
     }
 
@@ -257,6 +290,18 @@ impl Program {
     pub fn chosen(&self) -> f64 {
         let [usual, chosen] = self.ordered_us.map(|us| us as f64);
         if chosen > 0.0 { chosen / (usual + chosen) } else { 0.0 }
+    }
+
+    /// Returns true if the kernel killed it, or a part of it, for lack of memory. A shell tells only of the last command that it started, so
+    /// with a limit every such kill counts, whatever the outcome.
+    pub fn ran_out_of_memory(&self, outcome: &Outcome) -> bool {
+        let is_killed = [Outcome::Killed(KILL), Outcome::Exited(SHELL_SIGNALS + KILL)].contains(outcome);
+        (self.has_limit || is_killed)
+            && match self.group.memory_kills() {
+                Some(kills) => kills > 0,
+                // Others may have been killed meanwhile, but SIGKILL has hardly any other reason.
+                None => is_killed && oom_kills() > self.kills_before,
+            }
     }
 
     fn leaders(&self) -> [Pid; 1] {

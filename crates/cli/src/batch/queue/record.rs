@@ -82,8 +82,13 @@ pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Recor
     }
     let seconds = took.as_secs_f64();
     let busy = busy_us as f64 / 1e6 / seconds.max(1e-6);
+    let before = match counts.ended_before {
+        0 => String::new(),
+        before => format!(" ({before} had ended before)"),
+    };
     let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
-    let mut lines = vec![format!("{programs}: {}; {seconds:.1} s, {busy:.2} processors busy", parts.join(", "))];
+    let mut lines =
+        vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", parts.join(", "))];
     let failure = |(job, state): (&Job, &State)| match state {
         State::Ended(outcome) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
         _ => None,
@@ -103,7 +108,7 @@ pub fn word(reason: Reason) -> &'static str {
         Reason::NothingToChoose => "nothing to choose",
         Reason::NotCovered => "not known well enough",
         Reason::NoContention => "no contention",
-        Reason::NoGain => "no gain when it was tried",
+        Reason::NoGain => "no gain measured",
         Reason::Finishing => "too little left",
         Reason::Chosen => "chosen",
     }
@@ -128,6 +133,7 @@ pub fn json_summary(counts: &Counts, took: Duration, decided: &BTreeMap<Reason, 
         "failed": counts.failed,
         "skipped": counts.skipped,
         "did_not_run": counts.waiting,
+        "ended_before": counts.ended_before,
         "seconds": took.as_secs_f64(),
         "quanta": quanta,
     }})
@@ -164,9 +170,9 @@ mod tests {
         let jobs: Vec<Job> = (0..8).map(|at| Job::shell(&format!("job {at}"))).collect();
         let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
         states.push(State::Ended(Outcome::Exited(0)));
-        let counts = Counts { succeeded: 1, failed: 7, ..Counts::default() };
+        let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };
         let lines = summary(&jobs, &states, &counts, &[], Duration::from_secs(2));
-        assert_eq!(lines[0], "8 programs: 1 succeeded, 7 failed; 2.0 s, 0.00 processors busy");
+        assert_eq!(lines[0], "8 programs: 1 succeeded, 7 failed (3 had ended before); 2.0 s, 0.00 processors busy");
         assert_eq!((lines[1].as_str(), lines.len()), ("job 0: exit 3", 7));
         assert_eq!(lines[6], "and 2 more that failed");
     }

@@ -1,11 +1,11 @@
 //! Writes runs to the history. If that is not possible, it says so once, and the work goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use gristmill_history::{History, Run, TIER_B, UNDISTURBED_US};
+use gristmill_history::{History, Problem, Run, TIER_B, UNDISTURBED_US};
 use gristmill_queue::{Job, Outcome};
-use gristmill_schedule::{Reading, Reason, Store};
+use gristmill_schedule::{Key, Reading, Reason, Store};
 
 use super::identity::Identity;
 use super::journal::now_ms;
@@ -23,6 +23,8 @@ pub struct Recorder {
     host: String,
     tier: Option<&'static str>,
     runs: Vec<Run>,
+    /// The builds and inputs of which was asked what was learned.
+    asked: BTreeSet<(String, Option<String>)>,
 }
 
 impl Recorder {
@@ -30,7 +32,8 @@ impl Recorder {
     pub fn open(path: Option<&Path>) -> Recorder {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let shown = path.map_or(String::new(), |path| printable(&path.display().to_string()));
-        let mut recorder = Recorder { history: None, path: shown, host, tier: None, runs: Vec::new() };
+        let mut recorder =
+            Recorder { history: None, path: shown, host, tier: None, runs: Vec::new(), asked: BTreeSet::new() };
         match path.map(History::open) {
             Some(Ok(history)) => recorder.history = Some(history),
             Some(Err(problem)) => recorder.give_up(&problem),
@@ -39,7 +42,7 @@ impl Recorder {
         recorder
     }
 
-    fn give_up(&mut self, problem: &gristmill_history::Problem) {
+    fn give_up(&mut self, problem: &Problem) {
         self.history = None;
         tell(format_args!("the history {} is not used: {problem}", self.path));
     }
@@ -57,13 +60,24 @@ impl Recorder {
         }
     }
 
-    /// Returns what was learned on this host, in this tier, about programs and their demand for memory bandwidth.
-    pub fn learned(&mut self) -> Store {
-        let Some(history) = &self.history else { return Store::default() };
-        history.load(&self.host_of_demands()).unwrap_or_else(|problem| {
-            self.give_up(&problem);
-            Store::default()
-        })
+    /// Returns what was learned on this host, in this tier, about a program with an input; `None` after the first time. Of a program that was
+    /// asked for with another input, only what belongs to this input is read.
+    pub fn learned(&mut self, Key { build, input }: &Key) -> Option<Store> {
+        let is_new = self.asked.insert((build.clone(), None));
+        if !self.asked.insert((build.clone(), Some(input.clone()))) {
+            return None;
+        }
+        let host = self.host_of_demands();
+        let history = self.history.as_mut()?;
+        let mut load = || {
+            let mut store = if is_new { history.load_program(&host, build)? } else { Store::default() };
+            if let Some(known) = history.load_input(&host, build, input)? {
+                store.programs.entry(build.clone()).or_default().inputs.insert(input.clone(), known);
+            }
+            Ok(store)
+        };
+        let loaded: Result<Store, Problem> = load();
+        loaded.map_err(|problem| self.give_up(&problem)).ok()
     }
 
     /// Keeps what was learned.
@@ -101,19 +115,23 @@ impl Recorder {
     }
 
     /// Returns the usual time of each job, in seconds.
-    pub fn usual_seconds(&self, jobs: &[Job]) -> Vec<Option<f64>> {
+    pub fn usual_seconds(&mut self, jobs: &[Job]) -> Vec<Option<f64>> {
         jobs.iter().map(|job| self.usual(job).map(|[seconds, _]| seconds)).collect()
     }
 
     /// The usual time and processor time of a job, in seconds.
-    fn usual(&self, job: &Job) -> Option<[f64; 2]> {
+    fn usual(&mut self, job: &Job) -> Option<[f64; 2]> {
         let history = self.history.as_ref()?;
         let identity = Identity::of(job);
-        history.usual_seconds(&self.host, &identity.build, &identity.input).ok()?
+        let usual = history.usual_seconds(&self.host, &identity.build, &identity.input);
+        usual.unwrap_or_else(|problem| {
+            self.give_up(&problem);
+            None
+        })
     }
 
     /// Returns true if these jobs usually take less than `seconds` altogether, when `processors` share their work.
-    pub fn is_shorter(&self, jobs: &[Job], processors: usize, seconds: f64) -> bool {
+    pub fn is_shorter(&mut self, jobs: &[Job], processors: usize, seconds: f64) -> bool {
         let mut sum = 0.0;
         jobs.iter().all(|job| {
             let processor = self.usual(job).map_or(f64::INFINITY, |[_, processor]| processor);

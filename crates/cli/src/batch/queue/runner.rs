@@ -7,22 +7,24 @@
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gristmill_os::program::{Freezer, now_ended, reap};
+use gristmill_os::program::{Freezer, MemoryLimits, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::admission::{Admission, Young};
 use super::capture::{Capture, Printed, Written};
 use super::guard::{INTERRUPTED, Link};
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
 use super::list::List;
+use super::live::seconds;
 use super::program::{Ending, Observed, Program, outcome_of};
 use super::record::Record;
 use super::remains::{Remains, SWEEP};
@@ -33,8 +35,12 @@ use crate::terminal::messages::{printable, tell};
 /// The signal that nothing can survive.
 const KILL: i32 = Signal::KILL.as_raw();
 
-/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), or that the guard has died.
-const LACKS: [Errno; 6] = [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC];
+/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), that the guard has died, or that another
+/// queue removes our groups.
+const LACKS: [Errno; 7] =
+    [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC, Errno::NODEV];
+/// How often a program is started again whose group another queue took for one that was left over, and removed.
+const GROUP_TRIES: usize = 10;
 
 /// The number of the guard's signals among what is waited for; programs have their place plus one.
 const SIGNALS: u64 = 0;
@@ -50,6 +56,9 @@ const PRINT: Duration = Duration::from_millis(5);
 const UNPRINTED_MAX: usize = 16;
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
+
+/// The longest wait, after which all is looked at again.
+const WAIT_MAX_MS: u128 = 3_600_000;
 
 /// What a round came to: the given moment, the end of a program, or the end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +104,15 @@ pub struct Runner<'a> {
     list: List,
     before: Before,
     queue: Queue,
+    admission: Admission,
+    began: Instant,
     /// The list is among what is waited for.
     awaits_list: bool,
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
+    /// What limits the memory of jobs that name an amount.
+    limits: Option<&'a MemoryLimits>,
     link: Link,
     watch: Watch,
     running: BTreeMap<usize, Program>,
@@ -113,6 +126,8 @@ pub struct Runner<'a> {
     output: Option<PathBuf>,
     /// When the first end was written that may not be on the disk.
     unsynced_since: Option<Instant>,
+    /// The queue has halted, and what runs was ended if the rule says so.
+    has_halted: bool,
     /// The number of requests to stop.
     stops: u32,
     /// The guard has died.
@@ -125,7 +140,7 @@ impl<'a> Runner<'a> {
     pub fn new(
         reports: &Reports,
         list: List,
-        (before, queue): (Before, Queue),
+        (before, queue, admission): (Before, Queue, Admission),
         journal: Option<&'a Journal>,
         freezer: &'a Freezer,
         link: Link,
@@ -138,9 +153,12 @@ impl<'a> Runner<'a> {
             list,
             before,
             queue,
+            admission,
+            began: Instant::now(),
             awaits_list: false,
             journal,
             freezer,
+            limits: None,
             link,
             watch,
             running: BTreeMap::new(),
@@ -151,6 +169,7 @@ impl<'a> Runner<'a> {
             observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
+            has_halted: false,
             stops: 0,
             is_alone: false,
             is_broken: false,
@@ -166,10 +185,14 @@ impl<'a> Runner<'a> {
     pub fn report(&self) -> i32 {
         let counts = self.queue.counts();
         self.reporter.summarise(self.list.jobs(), &self.queue);
+        // As many have succeeded as were wanted.
+        let is_enough = self.queue.halted().is_some_and(|halt| halt.is_of_success);
+        let is_broken = self.is_broken || self.reporter.is_broken;
         let is_unfinished = counts.waiting > 0 || !self.queue.is_closed();
         match () {
+            () if is_enough && self.stops == 0 && !is_broken => 0,
             () if self.stops > 0 && is_unfinished => INTERRUPTED,
-            () if self.is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
+            () if is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
             () => 0,
         }
     }
@@ -188,15 +211,14 @@ impl<'a> Runner<'a> {
                 return Ok(RoundEnd::Program);
             }
             let mut until = until;
-            while self.unprinted.len() < UNPRINTED_MAX
-                && let Some(job) = self.queue.begin()
-            {
+            while let Some(job) = self.next_job()? {
                 if !self.begin(job)? {
                     // It may be tried again and again, so signals are looked for in between.
                     until = Some(Instant::now());
                     break;
                 }
             }
+            self.halt();
             if self.queue.is_over() && self.running.is_empty() && self.unprinted.is_empty() {
                 return Ok(RoundEnd::Queue);
             }
@@ -205,8 +227,57 @@ impl<'a> Runner<'a> {
         Ok(RoundEnd::Moment)
     }
 
+    /// Returns the job that begins now, if any may.
+    fn next_job(&mut self) -> io::Result<Option<usize>> {
+        self.queue.set_now(self.began.elapsed());
+        if self.unprinted.len() >= UNPRINTED_MAX || self.queue.next_job().is_none() {
+            self.admission.is_idle();
+            return Ok(None);
+        }
+        let (now, jobs) = (Instant::now(), self.list.jobs());
+        let young =
+            |program: &Program| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };
+        if self.admission.admits(self.running.values().map(young), now)? {
+            return Ok(self.queue.begin());
+        }
+        let running = self.running.len();
+        if (running == 0 || !self.reporter.quiet)
+            && let Some(news) = self.admission.news(running)
+        {
+            self.reporter.live.aside(|| tell(news));
+        }
+        Ok(None)
+    }
+
+    /// Says when the next job is tried again, if nothing runs until then.
+    fn next_attempt(&self) -> Option<String> {
+        let at = self.queue.next_retry().filter(|_| self.running.is_empty())?;
+        Some(format!("the next attempt is in {}", seconds(at.saturating_sub(self.began.elapsed()))))
+    }
+
+    /// Once the queue has halted, asks running programs to end if the rule says so, but none that runs whatever the outcome of others.
+    fn halt(&mut self) {
+        let Some(halt) = self.queue.halted().filter(|_| !self.has_halted) else { return };
+        self.has_halted = true;
+        if halt.ends_running {
+            let queue = &self.queue;
+            let asked = self.running.iter_mut().filter(|(job, _)| !queue.runs_anyway(**job));
+            let count = asked.map(|(_, program)| program.ask_to_end(Ending::Asked)).count();
+            if count > 0 && !self.reporter.quiet {
+                let why = if halt.is_of_success { "success" } else { "a failure" };
+                let programs = if count == 1 {
+                    "the program that still runs is".into()
+                } else {
+                    format!("{count} programs that still run are")
+                };
+                self.reporter.live.aside(|| tell(format_args!("after {why}, {programs} asked to end (--halt now)")));
+            }
+        }
+    }
+
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
+        self.reporter.log_skipped(self.list.jobs(), &self.queue);
         self.sync();
         while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
@@ -233,13 +304,18 @@ impl<'a> Runner<'a> {
         self.observed = observed;
     }
 
+    /// Limits the memory of each job that begins from now on and names an amount.
+    pub fn limit_memory(&mut self, limits: Option<&'a MemoryLimits>) {
+        self.limits = limits;
+    }
+
     /// The jobs so far.
     pub fn jobs(&self) -> &[Job] {
         self.list.jobs()
     }
 
     /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors` share their work.
-    pub fn is_short(&self, processors: usize, seconds: f64) -> bool {
+    pub fn is_short(&mut self, processors: usize, seconds: f64) -> bool {
         self.queue.is_closed() && self.reporter.recorder.is_shorter(self.list.jobs(), processors, seconds)
     }
 
@@ -261,8 +337,10 @@ impl<'a> Runner<'a> {
         let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
         let sync = self.unsynced_since.map(|since| since + SYNC);
         let print = (!self.unprinted.is_empty()).then_some(self.print_at);
-        let next = [until, ticks, redraw, sweep, sync, print].into_iter().flatten().min();
-        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
+        let retry = self.queue.next_retry().and_then(|at| self.began.checked_add(at));
+        let look = self.admission.looks_at(now);
+        let next = [until, ticks, redraw, sweep, sync, print, retry, look].into_iter().flatten().min();
+        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis().min(WAIT_MAX_MS) as u32 + 1);
         let mut ended = Vec::new();
         self.watch_list()?;
         for ready in self.watch.wait(wait_ms)? {
@@ -280,7 +358,8 @@ impl<'a> Runner<'a> {
             self.sync();
         }
         self.sweep();
-        self.reporter.show(self.list.jobs(), &self.queue, &self.running);
+        let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
+        self.reporter.show(self.list.jobs(), &self.queue, &self.running, held.as_deref());
         Ok(())
     }
 
@@ -317,10 +396,17 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Returns the first slot in which no program runs.
+    fn free_slot(&self) -> usize {
+        let taken: BTreeSet<usize> = self.running.values().map(|program| program.slot).collect();
+        (1..).find(|slot| !taken.contains(slot)).expect("there are more numbers than programs")
+    }
+
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
+        let slot = self.free_slot();
         let attempt = self.queue.attempts(job);
-        if !self.list.jobs()[job].after.is_empty() {
+        if !self.list.jobs()[job].after.is_empty() || self.queue.runs_anyway(job) {
             self.sync();
         }
         self.write(&[Entry::Start { key: self.list.key(job).to_owned(), attempt, at_ms: now_ms() }]);
@@ -329,15 +415,21 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(of));
         let start = || {
             let observed = (&self.observed, identity.clone());
+            let placed = of.in_slot(slot);
             Capture::begin(self.output.as_deref(), (job, of), key, attempt).and_then(|capture| {
-                Program::start((job, of, key), attempt, self.freezer, capture, &self.link.tell, observed)
+                let means = (self.freezer, self.limits);
+                Program::start((job, &placed, key), attempt, slot, means, capture, &self.link.tell, observed)
             })
         };
-        let started = match start() {
-            // Another queue took the empty group for one that was left over, and removed it.
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => start(),
-            started => started,
+        let lost_its_group = |started: &io::Result<Program>| {
+            started.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error()))
         };
+        let mut started = start();
+        for _ in 0..GROUP_TRIES {
+            if lost_its_group(&started) {
+                started = start();
+            }
+        }
         match started {
             Ok(program) => {
                 self.watch.add(&program.started.pidfd, job as u64 + 1)?;
@@ -376,6 +468,7 @@ impl<'a> Runner<'a> {
 
     /// Sees programs end.
     fn end(&mut self, jobs: &[usize]) -> io::Result<()> {
+        self.queue.set_now(self.began.elapsed());
         // 1. How each ended.
         let (mut ends, mut ended) = (Vec::new(), Vec::new());
         for job in jobs {
@@ -385,6 +478,9 @@ impl<'a> Runner<'a> {
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
+                (outcome, None | Some(Ending::Killed)) if program.ran_out_of_memory(&outcome) => {
+                    Some(Outcome::OutOfMemory)
+                }
                 // Or it ended by itself at the same moment.
                 (outcome, None | Some(Ending::Killed)) => Some(outcome),
             };
@@ -410,6 +506,7 @@ impl<'a> Runner<'a> {
             // 4.
             let took = program.began.elapsed();
             let used = reap(program.started.pid)?;
+            self.admission.note_used(used.memory_bytes);
             let (group, left_processes) = program.end_rest();
             if left_processes {
                 self.remains.add(group);

@@ -1,13 +1,33 @@
 //! The timeline: a self-contained page with a bar for each attempt.
 
+use std::io::{self, Write};
+use std::path::Path;
+
 use gristmill_queue::{Job, Outcome};
 use gristmill_report::table;
 
 use super::record::Record;
 use crate::experiment::chart::escape;
+use crate::output::aside::Aside;
+use crate::terminal::failure::Failure;
 
 const WIDTH: f64 = 900.0;
 const LANE: f64 = 18.0;
+
+/// Fails if the page cannot be written, before hours of work and not after them.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    Aside::create_file(path).map(drop).map_err(|source| Failure::output(path, source))
+}
+
+/// Writes the page.
+pub fn write(path: &Path, page: &str) -> Result<(), Failure> {
+    let written = || -> io::Result<()> {
+        let mut aside = Aside::create_file(path)?;
+        aside.file.write_all(page.as_bytes())?;
+        aside.publish()
+    };
+    written().map_err(|source| Failure::output(path, source))
+}
 
 /// Renders the page.
 pub fn html(jobs: &[Job], records: &[Record]) -> String {

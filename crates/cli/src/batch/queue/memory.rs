@@ -1,0 +1,45 @@
+//! The memory of jobs: what the machine does not have is refused, and the kernel holds each job to its amount where it can.
+
+use gristmill::Error;
+use gristmill_counters::units::bytes as shown;
+use gristmill_os::machine::memory_bytes;
+use gristmill_os::program::{Freezer, MemoryLimits};
+use gristmill_queue::Job;
+
+use crate::terminal::failure::Failure;
+use crate::terminal::messages::tell;
+
+/// Refuses amounts that make no sense here. `all` is the memory for all jobs at the same time.
+pub fn check(jobs: &[Job], all: Option<usize>) -> Result<(), Failure> {
+    let job = jobs.iter().enumerate().max_by_key(|(_, job)| job.memory_bytes);
+    let asked = job.map_or(0, |(_, job)| job.memory_bytes);
+    if asked == 0 && all.is_none() {
+        return Ok(());
+    }
+    let there = memory_bytes()
+        .map_err(|source| Failure::Job(Error::System { what: "asking for the memory of the machine", source }))?;
+    let too_much = |what: String, bytes: u64| {
+        let (bytes, there) = (shown(bytes), shown(there));
+        Err(Failure::Usage(format!("{what} is {bytes}, and there are only {there} here: ask for less")))
+    };
+    match (all, job) {
+        (Some(0), _) => Err(Failure::Usage("--memory is 0, with which no job may run: leave it out".to_owned())),
+        (Some(all), _) if all as u64 > there => too_much("--memory".to_owned(), all as u64),
+        (_, Some((at, job))) if asked > there => {
+            too_much(format!("the memory of job {} ({})", at + 1, job.name), asked)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns how the memory of each job is limited, or says once that it is not. `None` too if no job names an amount.
+pub fn limits(jobs: &[Job], freezer: &Freezer, quiet: bool) -> Option<MemoryLimits> {
+    if jobs.iter().all(|job| job.memory_bytes == 0) {
+        return None;
+    }
+    let limits = MemoryLimits::here("gristmill", freezer);
+    if let (Err(why), false) = (&limits, quiet) {
+        tell(format_args!("the memory that jobs name decides when they begin, but no limit holds them to it: {why}"));
+    }
+    limits.ok()
+}
