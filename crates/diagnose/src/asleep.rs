@@ -4,7 +4,7 @@
 //! decides: one thread that is always busy, nobody who computes, workers that run in turns.
 
 use crate::account::{Account, Part, Wait};
-use crate::loss::Cause;
+use crate::cause::Cause;
 
 /// The waits per second of a worker above which a lock is the cause.
 const WAITS_OF_LOCK: f64 = 1000.0;
