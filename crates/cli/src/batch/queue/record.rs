@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_all_and_names_the_first_failures() {
-        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(&format!("job {at}"))).collect();
+        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(format!("job {at}"))).collect();
         let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
         states.push(State::Ended(Outcome::Exited(0)));
         let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };
