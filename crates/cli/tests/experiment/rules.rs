@@ -90,6 +90,7 @@ fn rules_that_make_no_sense_are_refused_before_anything_runs() {
         ("--halt now --keep-going", "cannot be used with"),
         ("--retry-delay 1s", "--retry-delay has nothing to delay: no job is tried again; add --retries N"),
         ("--retries 1 --retry-delay soon", "write 30s"),
+        ("--log same --journal same", "--journal and --log are the same file"),
         ("--load 0", "write a number such as 4"),
         ("--free-memory 100000TiB", "so no program would ever begin"),
     ] {

@@ -376,6 +376,7 @@ mod tests {
     use crate::batch::queue::admission::{Admission, StartLimits};
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::list::{Defaults, List};
+    use crate::batch::queue::printer::Style;
     use crate::batch::queue::reporter::Reports;
     use crate::batch::queue::runner::Before;
     use crate::batch::queue::values::Values;
@@ -383,6 +384,7 @@ mod tests {
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Halt, Queue, Rules};
+    use std::os::unix::net::UnixStream;
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -411,9 +413,10 @@ mod tests {
 
     /// Runs `test` with two programs that compute until they are killed.
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
-        let (_told, tell) = io::pipe().expect("a pipe");
+        let (_told, tell) = UnixStream::pair().expect("a socket");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports = Reports { output: None, history: None, log: None, json: false, quiet: true };
+        let reports =
+            Reports { output: None, style: Style::default(), history: None, log: None, json: false, quiet: true };
         let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
         let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
         let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });

@@ -62,7 +62,7 @@ impl Record {
 const NAME_MAX: usize = 200;
 
 /// Returns the beginning of a job's name, which may be a line of any length.
-fn short(name: &str) -> String {
+pub fn short(name: &str) -> String {
     match name.char_indices().nth(NAME_MAX) {
         Some((end, _)) => format!("{}...", printable(&name[..end])),
         None => printable(name),
