@@ -13,12 +13,18 @@ mod machine;
 mod memory;
 #[path = "experiment/own_files.rs"]
 mod own_files;
+#[path = "experiment/output.rs"]
+mod output;
 #[path = "experiment/private.rs"]
 mod private;
 #[path = "experiment/queue.rs"]
 mod queue;
+#[path = "experiment/rules.rs"]
+mod rules;
 #[path = "experiment/scale.rs"]
 mod scale;
+#[path = "experiment/values.rs"]
+mod values;
 
 use std::collections::BTreeMap;
 use std::fs;

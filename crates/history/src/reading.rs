@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::file::{History, Problem};
+use crate::file::{History, Loaded, Problem};
 use crate::forgotten::Forgotten;
-use crate::profiles::Loaded;
 use crate::schema::{LISTED_FROM, VERSION};
 
 impl History {
@@ -31,6 +30,11 @@ impl History {
     /// See [`Problem`]. The history may also be in parts: what was written last lies in a second file, which can be read only where its
     /// folder can be written.
     pub fn read(path: &Path) -> Result<History, Problem> {
+        // SQLite would wait for the other end of a pipe.
+        let facts = path.metadata().map_err(|error| Problem::Other(error.to_string()))?;
+        if !facts.is_file() {
+            return Err(Problem::Other("it is no regular file".to_owned()));
+        }
         let (connection, version) = match connect(path) {
             // Without its log, SQLite would have to make files beside it.
             Err(error) if may_be_read_alone(&error) => match has_log(path) {

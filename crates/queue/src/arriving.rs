@@ -1,9 +1,11 @@
-//! A list of jobs that arrives in pieces: each line is a job as soon as it is whole.
+//! A list that arrives in pieces: each line is a job, or a value for one, as soon as it is whole.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use crate::job::Job;
+use crate::shell::Shell;
+use crate::template::Template;
 
 /// The longest line. The kernel takes no word above 128 KiB, and says so of the job; what is longer than this is no list.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
@@ -13,26 +15,57 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Makes jobs from the lines of a list, while they arrive.
 ///
-/// Each line is a command for the shell. Empty lines, and lines that begin with `#`, are left out. A line need not be UTF-8: names of files
-/// are not.
+/// A line need not be UTF-8: names of files are not. It ends with a line end, or with another byte that is chosen.
 ///
 /// ```
-/// let mut list = gristmill_queue::Arriving::default();
+/// use gristmill_queue::{Arriving, Shell, Template};
+///
+/// let mut list = Arriving::lines(Shell::default(), b'\n');
 /// assert!(list.take(b"# two jobs\nxz")?.is_empty());
 /// let first = list.take(b" a\n\n  xz b")?;
 /// let last = list.end()?;
 /// assert_eq!([&first[0].name, &last[0].name], ["xz a", "xz b"]);
+///
+/// let mut list = Arriving::values(Template::parse(&["xz".into()], None, 1)?, 0);
+/// assert_eq!(list.take(b"a b\0c")?[0].words, ["xz", "a b"]);
+/// assert_eq!(list.end()?[0].words, ["xz", "c"]);
 /// # Ok::<(), String>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Arriving {
     /// The beginning of a line whose end has not arrived.
     begun: Vec<u8>,
     /// The number of whole lines so far.
     lines: usize,
+    /// The byte that ends a line.
+    end: u8,
+    kind: Kind,
+}
+
+/// What the lines are.
+#[derive(Debug)]
+enum Kind {
+    Commands(Shell),
+    Values {
+        template: Template,
+        /// Those of the next job.
+        values: Vec<OsString>,
+        /// The number of jobs so far.
+        jobs: usize,
+    },
 }
 
 impl Arriving {
+    /// Makes a list whose lines are commands for a shell. Empty lines, and lines that begin with `#`, are left out.
+    pub fn lines(shell: Shell, end: u8) -> Arriving {
+        Arriving { begun: Vec::new(), lines: 0, end, kind: Kind::Commands(shell) }
+    }
+
+    /// Makes a list whose lines are values for a command. Empty ones are values, too.
+    pub fn values(template: Template, end: u8) -> Arriving {
+        Arriving { begun: Vec::new(), lines: 0, end, kind: Kind::Values { template, values: Vec::new(), jobs: 0 } }
+    }
+
     /// Takes the next bytes of the list, and returns the jobs that are whole now.
     ///
     /// # Errors
@@ -41,7 +74,7 @@ impl Arriving {
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Job>, String> {
         let mut jobs = Vec::new();
         let mut rest = bytes;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = rest.iter().position(|byte| *byte == self.end) {
             self.begun.extend_from_slice(&rest[..end]);
             rest = &rest[end + 1..];
             jobs.extend(self.whole_line()?);
@@ -55,19 +88,43 @@ impl Arriving {
     ///
     /// # Errors
     ///
-    /// As [`Arriving::take`].
+    /// As [`Arriving::take`]; and when the last values are too few for the placeholders of the command, or there is no value at all and the command has no
+    /// placeholder, so that it may be meant to run once.
     pub fn end(&mut self) -> Result<Vec<Job>, String> {
-        Ok(self.whole_line()?.into_iter().collect())
+        let last = if self.begun.is_empty() { None } else { self.whole_line()? };
+        let rest = match &mut self.kind {
+            Kind::Values { template, .. } if self.lines == 0 && !template.has_placeholder() => {
+                return Err(
+                    "it has no value, so nothing ran. Write values behind :::, or < /dev/null to run the command once"
+                        .to_owned(),
+                );
+            }
+            Kind::Values { template, values, jobs } if !values.is_empty() => Some(template.job(values, *jobs + 1)?),
+            _ => None,
+        };
+        Ok(last.into_iter().chain(rest).collect())
     }
 
     fn whole_line(&mut self) -> Result<Option<Job>, String> {
         self.check_length()?;
-        let line = std::mem::take(&mut self.begun);
-        let line = if self.lines == 0 { line.strip_prefix(MARK).unwrap_or(&line) } else { &line };
         self.lines += 1;
-        let line = line.trim_ascii();
-        let is_job = !line.is_empty() && !line.starts_with(b"#");
-        Ok(is_job.then(|| Job::shell(OsString::from_vec(line.to_vec()))))
+        let line = std::mem::take(&mut self.begun);
+        match &mut self.kind {
+            Kind::Commands(shell) => {
+                let line = if self.lines == 1 { line.strip_prefix(MARK).unwrap_or(&line) } else { &line };
+                let line = line.trim_ascii();
+                let is_job = !line.is_empty() && !line.starts_with(b"#");
+                Ok(is_job.then(|| shell.job(OsString::from_vec(line.to_vec()))))
+            }
+            Kind::Values { template, values, jobs } => {
+                values.push(OsString::from_vec(line));
+                if values.len() < template.per_job() {
+                    return Ok(None);
+                }
+                *jobs += 1;
+                template.job(&std::mem::take(values), *jobs).map(Some)
+            }
+        }
     }
 
     fn check_length(&self) -> Result<(), String> {
@@ -90,16 +147,37 @@ mod tests {
     /// A list with one name in Latin-1 was refused whole.
     #[test]
     fn a_line_need_not_be_utf_8() {
-        let mut list = Arriving::default();
+        let mut list = Arriving::lines(Shell::default(), b'\n');
         let jobs = list.take(b"xz caf\xe9\nxz caf\xe8\n").expect("short lines");
         assert_eq!(jobs[0].words[2], OsString::from_vec(b"xz caf\xe9".to_vec()));
         let keys = crate::keys(&jobs);
         assert_ne!(keys[0], keys[1]);
     }
 
+    /// `printf 'a\nb\n' | gristmill batch -- echo` ignored its input.
+    #[test]
+    fn the_lines_of_a_pipe_are_values() {
+        let list = |command: &[&str], per_job, end| {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            Arriving::values(Template::parse(&command, None, per_job).expect("placeholders"), end)
+        };
+        let mut echo = list(&["echo"], 2, b'\n');
+        let first = echo.take(b"# a \n\nc\xe9").expect("short lines");
+        assert_eq!(names(&first), ["echo # a  "]);
+        assert_eq!(echo.end().expect("a value")[0].words[1], OsString::from_vec(b"c\xe9".to_vec()));
+        let mut zero = list(&["echo", "{#}", "{}"], 1, 0);
+        assert_eq!(names(&zero.take(b"a\nb\0\0").expect("short lines")), ["echo 1 a\nb", "echo 2 "]);
+        assert_eq!(zero.end(), Ok(Vec::new()));
+        let mut pairs = list(&["mv", "{1}", "{2}"], 2, b'\n');
+        assert_eq!(names(&pairs.take(b"a\nb\nc\n").expect("short lines")), ["mv a b"]);
+        assert!(pairs.end().is_err_and(|wrong| wrong.contains("{2} is left without one")));
+        assert!(list(&["make"], 1, b'\n').end().is_err_and(|wrong| wrong.contains("< /dev/null")));
+        assert_eq!(list(&["make", "{}"], 1, b'\n').end(), Ok(Vec::new()));
+    }
+
     #[test]
     fn a_line_without_an_end_does_not_fill_the_memory() {
-        let mut list = Arriving::default();
+        let mut list = Arriving::lines(Shell::default(), b'\n');
         let wrong = (0..40).find_map(|_| list.take(&[0; 1 << 20]).err()).expect("an error");
         assert_eq!(wrong, "line 1 is longer than 16 MiB: this is no list of commands");
     }
@@ -115,7 +193,7 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
             cuts.sort_unstable();
             cuts.push(text.len());
-            let (mut list, mut jobs, mut from) = (Arriving::default(), Vec::new(), 0);
+            let (mut list, mut jobs, mut from) = (Arriving::lines(Shell::default(), b'\n'), Vec::new(), 0);
             for to in cuts {
                 jobs.extend(list.take(&text.as_bytes()[from..to]).expect("short lines"));
                 from = to;

@@ -1,8 +1,10 @@
 //! A job: one program to run, and what it asks for.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::mem::take;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ pub struct Job {
     pub name: String,
     /// The program and its arguments, at least one word.
     pub words: Vec<OsString>,
+    /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See [`Job::in_slot`].
+    pub slots: Vec<(usize, usize)>,
     /// The directory to run in; `None` for that of the queue.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment.
@@ -21,10 +25,16 @@ pub struct Job {
     pub inputs: Vec<PathBuf>,
     /// Places in the list of jobs that must have succeeded before.
     pub after: Vec<usize>,
+    /// Places in the list of jobs that must have ended before, whatever their outcome. A job with any runs even if the queue has halted.
+    pub after_any: Vec<usize>,
     /// The time after which it is ended; 0 for never. `None` if it says nothing of it, as with the next.
     pub timeout: Option<Duration>,
     /// The number of further attempts after a failure.
     pub retries: Option<u32>,
+    /// The time before each further attempt.
+    pub retry_delay: Option<Duration>,
+    /// Among jobs that may begin, those with the highest number do first.
+    pub priority: i32,
     /// The memory it needs; 0 if unknown.
     pub memory_bytes: u64,
     /// The number of threads that compute at the same time.
@@ -49,6 +59,21 @@ impl Job {
     pub fn words(words: Vec<OsString>) -> Job {
         let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
+    }
+
+    /// Returns the job with the number of its slot in its words. Its key does not depend on the slot.
+    ///
+    /// ```
+    /// let template = gristmill_queue::Template::parse(&["work", "--gpu={%}"].map(Into::into), None, 1)?;
+    /// assert_eq!(template.without_values().in_slot(2).words, ["work", "--gpu=2"]);
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn in_slot(&self, slot: usize) -> Cow<'_, Job> {
+        if self.slots.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let words = with_slot(&self.words, &self.slots, &slot.to_string());
+        Cow::Owned(Job { words, slots: Vec::new(), ..self.clone() })
     }
 
     /// Makes the directory absolute: a relative one lies in `folder`, and a job without one runs there.
@@ -77,6 +102,17 @@ impl Job {
         let directory = self.directory.as_ref().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
         digest([self.name.as_bytes(), directory].into_iter().chain(self.words.iter().map(|word| word.as_bytes())))
     }
+}
+
+/// Returns words with the number of a slot in its places, which are in the order of the words.
+pub(crate) fn with_slot(words: &[OsString], slots: &[(usize, usize)], number: &str) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    for (word, at) in slots.iter().rev() {
+        let mut bytes = take(&mut words[*word]).into_vec();
+        bytes.splice(*at..*at, number.bytes());
+        words[*word] = OsString::from_vec(bytes);
+    }
+    words
 }
 
 /// A digest of parts without zero bytes (FNV-1a, 64 bits). It tells things apart, but not from forgeries.
@@ -142,7 +178,7 @@ mod tests {
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {
-        let of = |lines: &[&str]| keys(&lines.iter().map(|line| Job::shell(line)).collect::<Vec<_>>());
+        let of = |lines: &[&str]| keys(&lines.iter().map(Job::shell).collect::<Vec<_>>());
         let (short, long) = (of(&["a", "b", "a"]), of(&["a", "new", "a", "b"]));
         assert_eq!([&short[0], &short[1], &short[2]], [&long[0], &long[3], &long[2]]);
         assert!(short[0] != short[2] && short[0] != short[1]);

@@ -2,10 +2,14 @@
 //!
 //! ```text
 //!  job        one program to run, and what it asks for
-//!   arriving   a list with a shell command in each line, which arrives in pieces
-//!   combined   a command and values for its places (`command {} ::: a b`)
+//!   placeholder  a part of a command that values replace (`{}`, `{.}`, `{2/}`)
+//!   shell      the shell that runs a line, and quotes for it
+//!   template   a command with placeholders, and the jobs that values make of it
+//!   lists      lists of values, combined or linked (`command {} ::: a b`)
+//!   arriving   a list with a shell command, or a value, in each line, which arrives in pieces
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
+//!  halt       when no further jobs begin
 //!  states     which job begins next, which is retried, which is skipped
 //!  journal    lines that survive a crash, and what they say is done
 //! ```
@@ -15,17 +19,24 @@
 #![forbid(unsafe_code)]
 
 mod job;
+mod placeholder;
+mod shell;
+mod template;
+mod lists;
 mod arriving;
-mod combined;
 mod table;
 mod outcome;
+mod halt;
 mod states;
 mod journal;
 
 pub use arriving::Arriving;
-pub use combined::{SEPARATOR, combined};
+pub use halt::Halt;
 pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
+pub use lists::{Given, GivenList, Lists, given_lists};
 pub use outcome::Outcome;
+pub use shell::{Shell, quoted};
 pub use states::{Counts, Queue, Rules, State};
 pub use table::table;
+pub use template::Template;

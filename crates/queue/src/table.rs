@@ -3,15 +3,31 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use toml_edit::{Document, Item, Table, Value};
 
 use crate::job::Job;
+use crate::shell::Shell;
 
-const FIELDS: [&str; 10] =
-    ["name", "command", "directory", "environment", "inputs", "after", "timeout", "retries", "memory", "threads"];
+const FIELDS: [&str; 14] = [
+    "name",
+    "command",
+    "shell",
+    "directory",
+    "environment",
+    "inputs",
+    "after",
+    "after_any",
+    "timeout",
+    "retries",
+    "retry_delay",
+    "priority",
+    "memory",
+    "threads",
+];
 
-/// Reads the tables `[[job]]`. `bytes` parses a size like `2GiB`.
+/// Reads the tables `[[job]]`. `shell` runs a command that is text, unless its job names another; `bytes` parses a size like `2GiB`.
 ///
 /// # Errors
 ///
@@ -30,11 +46,11 @@ const FIELDS: [&str; 10] =
 ///     command = ['uniq', 'sorted.txt', 'unique.txt']
 ///     after = ['sort']
 /// ";
-/// let jobs = gristmill_queue::table(text, |size| (size == "1GiB").then_some(1 << 30).ok_or("no size".to_owned()))?;
+/// let jobs = gristmill_queue::table(text, &gristmill_queue::Shell::default(), |size| (size == "1GiB").then_some(1 << 30).ok_or("no size".to_owned()))?;
 /// assert_eq!((jobs[0].memory_bytes, &jobs[1].after[..]), (1 << 30, &[0][..]));
 /// # Ok::<(), String>(())
 /// ```
-pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
+pub fn table(text: &str, shell: &Shell, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
     let document = Document::parse(text)
         .map_err(|error| wrong_toml(text, error.span().map_or(0, |span| span.start), error.message()))?;
     if let Some((name, _)) = document.iter().find(|(name, _)| *name != "job") {
@@ -48,18 +64,20 @@ pub fn table(text: &str, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<
     let mut jobs = Vec::new();
     let mut names = BTreeMap::new();
     for (at, table) in tables.iter().enumerate() {
-        let job = job(table, &bytes).map_err(|error| format!("job {}: {error}", at + 1))?;
+        let job = job(table, shell, &bytes).map_err(|error| format!("job {}: {error}", at + 1))?;
         if table.contains_key("name") && names.insert(job.name.clone(), at).is_some() {
             return Err(format!("job {}: the name {} is used twice", at + 1, job.name));
         }
         jobs.push(job);
     }
     for (at, table) in tables.iter().enumerate() {
-        for name in texts(table, "after").map_err(|error| format!("job {}: {error}", at + 1))? {
-            let before =
-                names.get(&name).ok_or_else(|| format!("job {}: after: no job has the name {name}", at + 1))?;
-            jobs[at].after.push(*before);
-        }
+        let places = |field: &str| {
+            let place = |name: String| names.get(&name).copied().ok_or(format!("{field}: no job has the name {name}"));
+            texts(table, field)?.into_iter().map(place).collect::<Result<Vec<usize>, String>>()
+        };
+        let wrong = |error| format!("job {}: {error}", at + 1);
+        jobs[at].after = places("after").map_err(wrong)?;
+        jobs[at].after_any = places("after_any").map_err(wrong)?;
     }
     no_circle(&jobs)?;
     Ok(jobs)
@@ -73,13 +91,20 @@ fn wrong_toml(text: &str, at: usize, why: &str) -> String {
     format!("line {line}, column {column}: this is not TOML: {}", why.trim_end().replace('\n', "; "))
 }
 
-fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
+fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
     if let Some((name, _)) = table.iter().find(|(name, _)| !FIELDS.contains(name)) {
         return Err(format!("{name} is no field; there are {}", FIELDS.join(", ")));
     }
     let mut job = match table.get("command") {
         None => return Err("there is no command".to_owned()),
-        Some(Item::Value(Value::String(line))) => Job::shell(line.value()),
+        Some(Item::Value(Value::String(line))) => {
+            let own =
+                text(table, "shell")?.map(|shell| Shell::parse(&shell).map_err(|error| format!("shell: {error}")));
+            own.transpose()?.as_ref().unwrap_or(shell).job(line.value().into())
+        }
+        Some(_) if table.contains_key("shell") => {
+            return Err("shell is for a command that is text, and this one is a list of words".to_owned());
+        }
         Some(_) => Job::words(texts(table, "command")?.into_iter().map(OsString::from).collect()),
     };
     if job.words.first().is_none_or(|program| program.is_empty()) || job.name.trim().is_empty() {
@@ -91,10 +116,8 @@ fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Jo
     job.directory = not_empty(table, "directory")?.map(PathBuf::from);
     job.inputs = texts(table, "inputs")?.into_iter().map(PathBuf::from).collect();
     job.environment = environment(table)?;
-    if let Some(time) = text(table, "timeout")? {
-        let time = humantime::parse_duration(&time).map_err(|error| format!("timeout: {error}; write 30s or 5min"))?;
-        job.timeout = Some(time);
-    }
+    job.timeout = time(table, "timeout")?;
+    job.retry_delay = time(table, "retry_delay")?;
     if let Some(size) = text(table, "memory")? {
         job.memory_bytes = bytes(&size).map_err(|error| format!("memory: {error}"))?;
         if job.memory_bytes == 0 {
@@ -102,6 +125,13 @@ fn job(table: &Table, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Jo
         }
     }
     job.retries = number(table, "retries")?;
+    job.priority = match table.get("priority") {
+        None => 0,
+        Some(item) => item
+            .as_integer()
+            .and_then(|number| i32::try_from(number).ok())
+            .ok_or_else(|| format!("priority is not a whole number from {} to {}", i32::MIN, i32::MAX))?,
+    };
     job.threads = match number(table, "threads")? {
         Some(0) => return Err("threads is 0; a program has at least 1".to_owned()),
         threads => threads.unwrap_or(1) as usize,
@@ -126,6 +156,12 @@ fn texts(table: &Table, name: &str) -> Result<Vec<String>, String> {
     let Some(item) = table.get(name) else { return Ok(Vec::new()) };
     let list = item.as_array().ok_or_else(wrong)?;
     list.iter().map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+}
+
+fn time(table: &Table, name: &str) -> Result<Option<Duration>, String> {
+    let parse =
+        |time: String| humantime::parse_duration(&time).map_err(|error| format!("{name}: {error}; write 30s or 5min"));
+    text(table, name)?.map(parse).transpose()
 }
 
 fn number(table: &Table, name: &str) -> Result<Option<u32>, String> {
@@ -153,10 +189,11 @@ const MEMBERS_NAMED: usize = 8;
 
 /// Refuses jobs that wait for each other in a circle. Each job and each `after` is looked at once.
 fn no_circle(jobs: &[Job]) -> Result<(), String> {
-    let mut waits: Vec<usize> = jobs.iter().map(|job| job.after.len()).collect();
+    let before = |job: &Job| [&job.after[..], &job.after_any].concat();
+    let mut waits: Vec<usize> = jobs.iter().map(|job| before(job).len()).collect();
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); jobs.len()];
     for (at, job) in jobs.iter().enumerate() {
-        job.after.iter().for_each(|before| behind[*before].push(at));
+        before(job).into_iter().for_each(|before| behind[before].push(at));
     }
     let mut free: Vec<usize> = (0..jobs.len()).filter(|at| waits[*at] == 0).collect();
     while let Some(done) = free.pop() {
@@ -180,7 +217,8 @@ fn circle(jobs: &[Job], waits: &[usize], start: usize) -> String {
     while met[at].is_none() {
         met[at] = Some(way.len());
         way.push(at);
-        at = *jobs[at].after.iter().find(|before| waits[**before] > 0).expect("it waits for one that waits");
+        let mut before = jobs[at].after.iter().chain(&jobs[at].after_any);
+        at = *before.find(|before| waits[**before] > 0).expect("it waits for one that waits");
     }
     let members = &way[met[at].expect("it was met")..];
     let name = |at: &usize| format!("{:?}", jobs[*at].name);
@@ -216,27 +254,36 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<Job>, String> {
-        table(text, |size| size.parse().map_err(|_| "no number".to_owned()))
+        table(text, &Shell::default(), |size| size.parse().map_err(|_| "no number".to_owned()))
     }
 
     #[test]
     fn every_field_is_read() {
         let text = "[[job]]\nname='a'\ncommand=['b','c']\ndirectory='d'\nenvironment={E='f'}\ninputs=['g']\n\
-                    timeout='2s'\nretries=3\nmemory='4'\nthreads=5\n[[job]]\ncommand='h'\nafter=['a']";
+                    timeout='2s'\nretries=3\nretry_delay='1min'\npriority=-6\nmemory='4'\nthreads=5\n\
+                    [[job]]\ncommand='h'\nafter=['a']\n[[job]]\ncommand='i'\nafter_any=['a']";
         let jobs = read(text).expect("it is right");
         let first = Job {
+            slots: Vec::new(),
             name: "a".into(),
             words: vec!["b".into(), "c".into()],
             directory: Some("d".into()),
             environment: vec![("E".into(), "f".into())],
             inputs: vec!["g".into()],
             after: vec![],
-            timeout: Some(std::time::Duration::from_secs(2)),
+            after_any: vec![],
+            timeout: Some(Duration::from_secs(2)),
             retries: Some(3),
+            retry_delay: Some(Duration::from_secs(60)),
+            priority: -6,
             memory_bytes: 4,
             threads: 5,
         };
-        assert_eq!(jobs, [first, Job { after: vec![0], ..Job::shell("h") }]);
+        let others = [Job { after: vec![0], ..Job::shell("h") }, Job { after_any: vec![0], ..Job::shell("i") }];
+        assert_eq!(jobs[0], first);
+        assert_eq!(jobs[1..], others);
+        let jobs = read("[[job]]\ncommand='a|b'\nshell='bash -o pipefail'").expect("it is right");
+        assert_eq!((jobs[0].name.as_str(), &jobs[0].words[..2]), ("a|b", &["bash".into(), "-o".into()][..]));
     }
 
     #[test]
@@ -253,6 +300,8 @@ mod tests {
             ("[[job]]\ncommand='a'\nname=''", "name is empty"),
             ("[[job]]\ncommand='a'\ndirectory=''", "directory is empty"),
             ("[[job]]\ncommand=[]", "command is empty"),
+            ("[[job]]\ncommand=['a']\nshell='bash'", "shell is for a command that is text"),
+            ("[[job]]\ncommand='a'\nshell=''", "shell: write the name"),
             ("[[job]]\ncommand=['', 'a']", "command is empty"),
             ("[[job]]\ncommand=' '", "command is empty"),
             ("[[job]]\ncommand='a'\nthreads=0", "threads is 0"),
@@ -264,7 +313,14 @@ mod tests {
                 "[[job]]\ncommand='a'\nname='n'\nafter=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']",
                 "\"n\" after \"m\", after \"n\"",
             ),
+            (
+                "[[job]]\ncommand='a'\nname='n'\nafter_any=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']",
+                "\"n\" after \"m\", after \"n\"",
+            ),
             ("[[job]]\ncommand='a'\nname='n'\nafter=['n']", "job 1 waits for itself"),
+            ("[[job]]\ncommand='a'\nafter_any=['z']", "after_any: no job has the name z"),
+            ("[[job]]\ncommand='a'\npriority=2.5", "priority is not a whole number"),
+            ("[[job]]\ncommand='a'\nretry_delay='soon'", "retry_delay: "),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");

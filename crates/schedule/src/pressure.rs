@@ -419,4 +419,68 @@ mod tests {
         read(&mut pressures, &[0], &[0.25], READINGS_MAX, &mut || 0.0);
         assert_eq!(pressures.demands(), BTreeMap::from([(0, 0.25)]));
     }
+
+    /// Readings of a virtual machine with two processors, while ten other programs ran, beside two triads and two computations.
+    const BUSY: &str = include_str!("recorded/busy_readings.csv");
+
+    /// Returns the slow-downs of the triads and of the computations after the first readings.
+    fn recorded(readings: usize) -> Vec<Pressure> {
+        let mut pressures = Pressures::default();
+        for row in BUSY.lines().skip(1).take(readings) {
+            let values: Vec<f64> = row.split(',').map(|value| value.parse().expect("a number")).collect();
+            let used: Vec<(Source, f64)> =
+                (0..2).map(|source| (source, values[1 + source] + values[3 + source])).collect();
+            pressures.add(&used, values[0]);
+        }
+        pressures.pressures().into_values().collect()
+    }
+
+    /// Under load, a program that does nothing but read and write memory was said to slow others down by 0 %, and one that only computes by 2 %.
+    #[test]
+    fn readings_of_a_busy_machine_never_order_programs_the_wrong_way_round() {
+        for readings in (60..BUSY.lines().count()).step_by(20) {
+            if let [triad, compute] = recorded(readings)[..] {
+                let certain = compute.interval()[0] > triad.interval()[1];
+                assert!(!certain, "after {readings}: {triad:?} {compute:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_true_demand_lies_in_most_intervals_and_the_error_shrinks_with_the_readings() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut errors = Vec::new();
+        for count in [30, 300] {
+            let (mut hits, mut error) = (0, 0.0);
+            for _ in 0..100 {
+                let mut pressures = undisturbed();
+                for _ in 0..count {
+                    let mut noise = || (0..4).map(|_| random.f64() - 0.5).sum::<f64>();
+                    pressures.add(&[], 10.0 + noise());
+                    pressures.add(&[(0, 1.0)], 13.0 + noise());
+                }
+                let found = pressures.pressures()[&0];
+                let [least, most] = found.interval();
+                hits += usize::from((least..=most).contains(&0.3));
+                error += found.error / 100.0;
+            }
+            assert!(hits >= 85, "{count}: {hits} of 100");
+            errors.push(error);
+        }
+        assert!(errors[1] < errors[0] * 0.9 && errors[0] < 0.05, "{errors:?}");
+    }
+
+    #[test]
+    fn readings_that_err_together_for_a_while_count_for_less() {
+        let error = |run: usize| {
+            let mut pressures = undisturbed();
+            for turn in 0..240 {
+                let foreign = if turn / run % 2 == 0 { 0.0 } else { 2.0 };
+                pressures.add(&[(0, 1.0)], 15.0 + foreign);
+                pressures.add(&[(1, 1.0)], 10.0 + foreign);
+            }
+            pressures.pressures()[&0].error
+        };
+        assert!(error(40) > 1.5 * error(1), "{} {}", error(40), error(1));
+    }
 }

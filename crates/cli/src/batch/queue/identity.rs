@@ -60,7 +60,7 @@ impl Identity {
 /// Returns the words of each command that a job runs: those in a shell's line, if there are any.
 fn commands(job: &Job) -> Vec<Vec<OsString>> {
     let in_line = match &job.words[..] {
-        [shell, flag, line] if flag == "-c" && SHELLS.iter().any(|name| Path::new(shell).ends_with(name)) => {
+        [shell, .., flag, line] if flag == "-c" && SHELLS.iter().any(|name| Path::new(shell).ends_with(name)) => {
             line.to_str().map(in_shell_line).unwrap_or_default()
         }
         _ => Vec::new(),
@@ -174,5 +174,7 @@ mod tests {
         let words = |words: [&str; 3]| Identity::of(&Job::words(words.map(OsString::from).into())).name;
         assert_eq!(words(["/bin/bash", "-c", "cat a | wc"]), "cat+wc");
         assert_eq!(words(["grep", "-c", "a | b"]), "grep");
+        let strict = ["bash", "-o", "pipefail", "-c", "cat a | wc"].map(OsString::from);
+        assert_eq!(Identity::of(&Job::words(strict.into())).name, "cat+wc");
     }
 }

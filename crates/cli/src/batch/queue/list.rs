@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gristmill::{Error, units};
-use gristmill_queue::{Arriving, Job, Keys, combined, table};
+use gristmill_queue::{Arriving, Job, Keys, Shell, table};
 use rustix::fs::FileType;
 
+use super::values::{CommandJobs, Values};
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
@@ -21,6 +22,7 @@ use crate::terminal::messages::tell;
 pub struct Defaults {
     pub timeout: Option<Duration>,
     pub retries: u32,
+    pub retry_delay: Option<Duration>,
 }
 
 /// The jobs so far, and where further ones come from.
@@ -47,35 +49,49 @@ const PIECE_BYTES: usize = 64 << 10;
 
 impl List {
     /// Makes the list of a command with values, or of a file. A pipe is not read yet.
-    pub fn open(path: Option<&Path>, command: &[OsString], defaults: Defaults) -> Result<List, Failure> {
+    pub fn open(
+        path: Option<&Path>,
+        command: &[OsString],
+        values: &Values,
+        defaults: Defaults,
+    ) -> Result<List, Failure> {
         let (jobs, keys) = (Vec::new(), Vec::new());
         let folder = env::current_dir()
             .map_err(|source| Failure::Job(Error::System { what: "asking for the current folder", source }))?;
         let mut list = List { folder, jobs, keys, next_keys: Keys::default(), defaults, source: None };
-        if !command.is_empty() {
-            list.add(combined(command).map_err(Failure::Usage)?);
-            return Ok(list);
-        }
-        let path = path.filter(|path| path.as_os_str() != "-");
-        if let Some(path) = path.filter(|path| is_toml(path)) {
-            list.add(jobs_of_table(path)?);
-            return Ok(list);
-        }
-        let name = path.unwrap_or(Path::new("standard input")).to_owned();
-        let file = match path {
-            Some(path) => File::open(path),
-            None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        let (path, arriving) = if command.is_empty() {
+            values.check_list()?;
+            if let Some(path) = path.filter(|path| is_toml(path)) {
+                list.add(jobs_of_table(path, &values.shell())?)?;
+                return Ok(list);
+            }
+            let path = path.filter(|path| path.as_os_str() != "-").map(Path::to_owned);
+            (path, Arriving::lines(values.shell(), values.separator()))
+        } else {
+            match values.jobs(command)? {
+                CommandJobs::Whole(jobs) => {
+                    list.add(jobs)?;
+                    return Ok(list);
+                }
+                CommandJobs::Arriving(path, template) => (path, Arriving::values(template, values.separator())),
+            }
         };
-        let file = file.map_err(|source| Failure::Job(Error::Input { path: name.clone(), source }))?;
-        if path.is_none() && file.is_terminal() {
-            tell("reading commands from the terminal, one in each line; Ctrl-D ends the list");
+        let source = Source::open(path, arriving)?;
+        if source.file.is_terminal() {
+            let what = if command.is_empty() { "commands" } else { "values" };
+            tell(format_args!("reading {what} from the terminal, one in each line; Ctrl-D ends the list"));
         }
-        let is_whole = !arrives(&file);
-        list.source = Some(Source { file, name, arriving: Arriving::default() });
+        let is_whole = !arrives(&source.file);
+        list.source = Some(source);
         while is_whole && list.source.is_some() {
             list.take_in()?;
         }
         Ok(list)
+    }
+
+    /// The folder in which jobs run that name none.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The jobs so far.
@@ -109,23 +125,44 @@ impl List {
             if is_end {
                 self.source = None;
             }
-            self.add(jobs);
+            self.add(jobs)?;
         }
         Ok(from..self.jobs.len())
     }
 
-    fn add(&mut self, jobs: Vec<Job>) {
+    fn add(&mut self, jobs: Vec<Job>) -> Result<(), Failure> {
         for job in jobs {
             let mut job = job.in_folder(&self.folder);
             job.timeout = job.timeout.or(self.defaults.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.defaults.retries));
+            if job.retry_delay.is_some() && job.retries == Some(0) {
+                let number = self.jobs.len() + 1;
+                return Err(Failure::Usage(format!(
+                    "job {number}: retry_delay has nothing to delay, because the job is not tried again; add retries"
+                )));
+            }
+            job.retry_delay = job.retry_delay.or(self.defaults.retry_delay);
             self.keys.push(self.next_keys.of(&job));
             self.jobs.push(job);
         }
+        Ok(())
     }
 }
 
 impl Source {
+    /// Opens a file, or without a path standard input.
+    fn open(path: Option<PathBuf>, arriving: Arriving) -> Result<Source, Failure> {
+        let file = match &path {
+            Some(path) => File::open(path),
+            None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        };
+        let name = path.unwrap_or_else(|| "standard input".into());
+        match file {
+            Ok(file) => Ok(Source { file, name, arriving }),
+            Err(source) => Err(Failure::Job(Error::Input { path: name, source })),
+        }
+    }
+
     /// Reads a piece. Returns the jobs that it completes, and whether the list has ended.
     fn next(&mut self) -> io::Result<(Vec<Job>, bool)> {
         let mut piece = vec![0; PIECE_BYTES];
@@ -148,11 +185,11 @@ fn is_toml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
-fn jobs_of_table(path: &Path) -> Result<Vec<Job>, Failure> {
+fn jobs_of_table(path: &Path, shell: &Shell) -> Result<Vec<Job>, Failure> {
     let failed = |source| Failure::Job(Error::Input { path: path.to_owned(), source });
     let text = String::from_utf8(fs::read(path).map_err(failed)?);
     let text = text.map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;
     let bytes = |size: &str| units::bytes(size).map(|bytes| bytes as u64);
     // Some editors write a mark at the beginning.
-    table(text.trim_start_matches('\u{feff}'), bytes).map_err(|why| failed(io::Error::other(why)))
+    table(text.trim_start_matches('\u{feff}'), shell, bytes).map_err(|why| failed(io::Error::other(why)))
 }

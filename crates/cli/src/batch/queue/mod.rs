@@ -1,22 +1,33 @@
 //! The queue: runs programs, keeps their output apart, and survives its own death.
 //!
 //! ```text
+//!  slots      a number of programs, or a share of the processors
+//!  values     the values of a command
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
-//!  capture    where the output of programs goes
+//!  stream     a pipe that a program writes to, and the file that keeps it
+//!  capture    the streams of a program, and the folders of --output
+//!  handed     the streams that the guard would finish
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
 //!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
+//!  admission  limits for starting: the load and the free memory
 //!  record     what is told of each: lines of JSON, the summary
+//!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
 //!  remains    what programs left running when they ended
 //!  reporter   reports on the programs, with record, recorder and live
+//!  tagged     the lines of a program, for --live
+//!  written    text that is being printed
+//!  printer    prints the output of programs, in the order of --order
+//!  ready      what the runner waits for
 //!  runner     begins programs and sees them end
+//!  dry        the line that stands for a job with --dry-run
 //!  choice     whether programs are chosen, or only observed
 //!  counts     what the processor counts of a program
 //!  probing    readings of memory beside programs, where the processor counts nothing
@@ -24,22 +35,33 @@
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
+mod slots;
+mod values;
 mod list;
 mod paths;
 mod journal;
+mod stream;
 mod capture;
+mod handed;
 mod heartbeat;
 mod identity;
 mod memory;
 mod program;
 mod guard;
+mod admission;
 mod record;
+mod log;
 mod recorder;
 mod live;
 mod timeline;
 mod remains;
 mod reporter;
+mod tagged;
+mod written;
+mod printer;
+mod ready;
 mod runner;
+mod dry;
 mod choice;
 mod counts;
 mod probing;
@@ -48,41 +70,49 @@ mod machine;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
+use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Job, Past, Rules, State};
+use gristmill_queue::{Halt, Past, Rules, State};
 use gristmill_schedule::Limits;
 
+use self::log::Log;
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
-use crate::terminal::messages::{printable, tell};
+use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
+use admission::Admission;
 use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
-pub use journal::now_ms;
 use list::{Defaults, List};
+use printer::{Order, Style, UNPRINTED_MAX};
 use probing::Probing;
-pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
+use slots::{Slots, slots};
+use values::Values;
 
 /// The options of the queue.
 #[derive(Args)]
 pub struct Programs {
-    /// File with a shell command in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
+    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
     /// nothing is named
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its places {} or {1}, {2}: COMMAND ::: a b runs it for each value
+    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    values: Values,
 
     /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
@@ -94,8 +124,13 @@ pub struct Programs {
     by_bandwidth: Option<ByBandwidth>,
 
     /// Go on after a program has failed; those that wait for it are skipped
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "halt")]
     keep_going: bool,
+
+    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never); soon,fail=N or
+    /// now,success=N count ends [default: soon]
+    #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
+    halt: Option<Halt>,
 
     /// Print the commands that would run, and run none
     #[arg(long)]
@@ -117,6 +152,18 @@ pub struct Programs {
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
 
+    /// The order in which the output of programs is printed
+    #[arg(long, value_enum, default_value_t)]
+    order: Order,
+
+    /// The same as --order list
+    #[arg(long, conflicts_with = "order")]
+    keep_order: bool,
+
+    /// Print each line as soon as it is written, after the number and the name of its job
+    #[arg(long, visible_alias = "line-buffer")]
+    live: bool,
+
     /// End a program that takes longer, unless its job says otherwise
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
@@ -125,9 +172,16 @@ pub struct Programs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
 
+    /// How long to wait before a program that failed is tried again, unless its job says otherwise
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    retry_delay: Option<Duration>,
+
     /// Memory for all programs that run at the same time [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<usize>,
+
+    #[command(flatten)]
+    limits: admission::StartLimits,
 
     /// Print a line of JSON for each program that ends, instead of its output, which goes to standard error
     #[arg(long)]
@@ -136,6 +190,10 @@ pub struct Programs {
     /// Write a page that shows when each program ran
     #[arg(long, value_name = "FILE.html")]
     timeline: Option<PathBuf>,
+
+    /// Write a line for each attempt that ends into a table
+    #[arg(long, value_name = "FILE.tsv")]
+    log: Option<PathBuf>,
 
     /// The history of runs [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE", conflicts_with = "no_history")]
@@ -154,42 +212,25 @@ pub const EXAMPLES: &str = "\
 Examples:
   gristmill batch jobs.txt
   gristmill batch -- xz -k ::: *.log
+  gristmill batch -- cp {} {.}.bak ::: *.txt
+  find . -name '*.wav' -print0 | gristmill batch -0 -- flac {}
+  gristmill batch --shell 'bash -o pipefail' -- 'zcat {} | wc -l > {.}.count' ::: *.gz
   gristmill batch --journal night.journal --keep-going --output results night.toml
   gristmill batch --journal night.journal --resume --keep-going --output results night.toml
-  find . -name '*.wav' | sed 's/.*/flac \"&\"/' | gristmill batch
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
 
-/// A number of programs at the same time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Slots {
-    Programs(usize),
-    /// Hundredths of the processors.
-    Percent(usize),
-}
-
-fn slots(text: &str) -> Result<Slots, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse::<usize>() {
-        Ok(number) if (1..=100_000).contains(&number) && text.ends_with('%') => Ok(Slots::Percent(number)),
-        Ok(number) if (1..=100_000).contains(&number) => Ok(Slots::Programs(number)),
-        _ => Err("write a number such as 4, or a share of the processors such as 200%".to_owned()),
-    }
-}
-
-impl Slots {
-    fn of(self, processors: usize) -> usize {
-        match self {
-            Slots::Programs(count) => count,
-            Slots::Percent(percent) => (processors * percent / 100).max(1),
-        }
-    }
-}
-
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
-        let defaults = Defaults { timeout: self.timeout, retries: self.retries };
-        let list = List::open(self.jobs.as_deref(), &self.command, defaults)?;
+        self.limits.check()?;
+        let defaults = Defaults { timeout: self.timeout, retries: self.retries, retry_delay: self.retry_delay };
+        let list = List::open(self.jobs.as_deref(), &self.command, &self.values, defaults)?;
+        // Those that arrive later say nothing of it.
+        if self.retry_delay.is_some() && self.retries == 0 && list.jobs().iter().all(|job| job.retries == Some(0)) {
+            return Err(Failure::Usage(
+                "--retry-delay has nothing to delay: no job is tried again; add --retries N".to_owned(),
+            ));
+        }
         memory::check(list.jobs(), self.memory)?;
         let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
         self.check_paths(history.as_deref())?;
@@ -209,7 +250,8 @@ impl Programs {
         // While a list arrives, nobody knows its length.
         let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
         let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
-        let slots = wanted.min(slots_by_files(self.by_bandwidth.is_some(), processors));
+        let (slots_max, held_max) = by_files(wanted, self.by_bandwidth.is_some(), processors);
+        let slots = wanted.min(slots_max);
         if slots < wanted && !self.quiet {
             tell(format_args!(
                 "at most {slots} at the same time, not {wanted}: for more, this process may open too few files (ulimit -n)"
@@ -218,7 +260,7 @@ impl Programs {
         let rules = Rules {
             slots,
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
-            keep_going: self.keep_going,
+            halt: if self.keep_going { Halt::NEVER } else { self.halt.unwrap_or(Halt::SOON) },
         };
         if self.dry_run {
             return dry_run(list, &before, rules);
@@ -227,15 +269,30 @@ impl Programs {
         // 2. What cannot be written fails at once, not after hours.
         self.timeline.as_deref().map(timeline::check).transpose()?;
         if let Some(output) = &self.output {
-            std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
+            Folder::make(output).map_err(|source| Failure::output(output, source))?;
         }
+        let log = self.log.as_deref().map(Log::open).transpose()?.map(Rc::new);
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let limits = memory::limits(list.jobs(), &freezer, self.quiet);
-        let reports = Reports { output: self.output.clone(), history, json: self.json, quiet: self.quiet };
+        let reports = Reports {
+            output: self.output.clone(),
+            style: Style {
+                order: if self.keep_order { Order::List } else { self.order },
+                is_live: self.live,
+                is_aside: self.json,
+                held_max,
+            },
+            history,
+            log,
+            json: self.json,
+            quiet: self.quiet,
+        };
+        let admission = Admission::new(self.limits, processors);
         let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let mut runner = match Runner::new(&reports, list, (before, queue), journal.as_ref(), &freezer, link) {
+            let begin = (before, queue, admission);
+            let mut runner = match Runner::new(&reports, list, begin, journal.as_ref(), &freezer, link) {
                 Ok(runner) => runner,
                 Err(source) => {
                     tell(format_args!("preparing to run programs: {source}"));
@@ -297,6 +354,7 @@ impl Programs {
             ("--timeline", self.timeline.as_deref()),
             ("--output", self.output.as_deref()),
             ("--history", history),
+            ("--log", self.log.as_deref()),
         ];
         paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
     }
@@ -364,13 +422,18 @@ impl Programs {
     }
 }
 
-/// Returns how many programs may run at the same time by the number of files that this process may open.
-fn slots_by_files(observed: bool, processors: usize) -> usize {
-    // Those of the queue itself, and of a program that begins.
-    const OWN: u64 = 64;
-    // Two for its output, and one for its end; its clocks, what it tells of stages, and its samples on each processor.
-    let each = if observed { 8 + processors as u64 } else { 3 };
-    (raise_file_limit().saturating_sub(OWN) / each).max(1) as usize
+/// Returns how many programs may run at the same time by the number of files that this process may open, and the outputs that may wait for an earlier job's if this
+/// many are wanted.
+fn by_files(wanted: usize, observed: bool, processors: usize) -> (usize, usize) {
+    // Those of the queue itself, of a program that begins, and of outputs that are being printed.
+    const OWN: u64 = 64 + UNPRINTED_MAX as u64;
+    // Two pipes and two files for its output, and one for its end; its clocks, what it tells of stages, and its samples on each processor.
+    let each = if observed { 10 + processors as u64 } else { 5 };
+    let files = raise_file_limit().saturating_sub(OWN);
+    let slots = (files / each).max(1);
+    // An output has two files.
+    let held = files.saturating_sub(slots.min(wanted as u64) * each) / 2;
+    (slots as usize, held.max(UNPRINTED_MAX as u64) as usize)
 }
 
 /// Prints what would run, as it arrives.
@@ -380,7 +443,7 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
     loop {
         for (job, state) in list.jobs().iter().zip(queue.states()).skip(from) {
             if *state == State::Waiting {
-                print(told_dry(job, list.jobs()))?;
+                print(dry::line(job, list.jobs(), list.folder()))?;
             }
         }
         from = list.jobs().len();
@@ -389,29 +452,5 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
         }
         list.take_in()?;
         before.add(&list, from, &mut queue);
-    }
-}
-
-/// Returns the line of a job that would run.
-fn told_dry(job: &Job, jobs: &[Job]) -> String {
-    let words: Vec<String> = job.words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-    let shown = match &words[..] {
-        [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-        words => words.join(" "),
-    };
-    let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-    let after = if after.is_empty() { String::new() } else { format!("  # after {}", printable(&after.join(", "))) };
-    format!("{shown}{after}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_at_the_same_time_are_a_number_or_a_share_of_the_processors() {
-        let of = |text: &str| slots(text).map(|slots| slots.of(4));
-        assert_eq!([of("3"), of("200%"), of("10%")], [Ok(3), Ok(8), Ok(1)]);
-        assert!(["0", "-1", "x", "%", "0%", "999999"].iter().all(|text| slots(text).is_err()));
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! At the end of a program, in this order, so that a death at any moment neither loses the end nor repeats the program:
 //!
-//! 1. look how it ended, and leave it in the kernel's table;
+//! 1. look how it ended, leave it in the kernel's table, and keep what is left of its output;
 //! 2. write the end to the journal, which is synced a moment later, but before a job begins that waited for this one;
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,13 +18,18 @@ use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::capture::{Capture, Printed, Written};
+use super::admission::{Admission, Young};
+use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
+use super::handed::hand_over;
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
 use super::list::List;
+use super::live::seconds;
+use super::printer::Printer;
 use super::program::{Ending, Observed, Program, outcome_of};
-use super::record::Record;
+use super::ready::Ready;
+use super::record::{Record, short};
 use super::remains::{Remains, SWEEP};
 use super::reporter::{Reporter, Reports};
 use crate::scale::command::end_all;
@@ -40,20 +45,15 @@ const LACKS: [Errno; 7] =
 /// How often a program is started again whose group another queue took for one that was left over, and removed.
 const GROUP_TRIES: usize = 10;
 
-/// The number of the guard's signals among what is waited for; programs have their place plus one.
-const SIGNALS: u64 = 0;
-/// The number of the list among what is waited for, while it arrives.
-const LIST: u64 = u64::MAX;
 /// The jobs that wait from which on no more of the list is read: `yes | gristmill batch` never ends.
 const WAITING_MAX: usize = 100_000;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
-/// The time between two looks whether a reader that does not read has made room.
-const PRINT: Duration = Duration::from_millis(5);
-/// The outputs that wait for a reader from which on no further program begins: each is an open file.
-const UNPRINTED_MAX: usize = 16;
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
+
+/// The longest wait, after which all is looked at again.
+const WAIT_MAX_MS: u128 = 3_600_000;
 
 /// What a round came to: the given moment, the end of a program, or the end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub struct Runner<'a> {
     list: List,
     before: Before,
     queue: Queue,
+    admission: Admission,
+    began: Instant,
     /// The list is among what is waited for.
     awaits_list: bool,
     /// `None` without a journal, or after a problem with it.
@@ -110,15 +112,17 @@ pub struct Runner<'a> {
     watch: Watch,
     running: BTreeMap<usize, Program>,
     remains: Remains,
-    /// What programs wrote that have ended, and is not printed yet.
-    unprinted: VecDeque<Written>,
-    /// When to look again whether there is room for it.
-    print_at: Instant,
+    printer: Printer,
+    /// When the table is drawn, and what was left running is ended, again.
+    redraw_at: Instant,
+    sweep_at: Instant,
     reporter: Reporter,
     observed: Observed,
     output: Option<PathBuf>,
     /// When the first end was written that may not be on the disk.
     unsynced_since: Option<Instant>,
+    /// The queue has halted, and what runs was ended if the rule says so.
+    has_halted: bool,
     /// The number of requests to stop.
     stops: u32,
     /// The guard has died.
@@ -131,19 +135,21 @@ impl<'a> Runner<'a> {
     pub fn new(
         reports: &Reports,
         list: List,
-        (before, queue): (Before, Queue),
+        (before, queue, admission): (Before, Queue, Admission),
         journal: Option<&'a Journal>,
         freezer: &'a Freezer,
         link: Link,
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
-        watch.add(&link.signals, SIGNALS)?;
+        watch.add(&link.signals, Ready::Signal.number())?;
         let mut reporter = Reporter::new(reports);
         reporter.expect(list.jobs());
         Ok(Runner {
             list,
             before,
             queue,
+            admission,
+            began: Instant::now(),
             awaits_list: false,
             journal,
             freezer,
@@ -152,12 +158,14 @@ impl<'a> Runner<'a> {
             watch,
             running: BTreeMap::new(),
             remains: Remains::default(),
-            unprinted: VecDeque::new(),
-            print_at: Instant::now(),
+            printer: Printer::new(reports.style),
+            redraw_at: Instant::now(),
+            sweep_at: Instant::now(),
             reporter,
             observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
+            has_halted: false,
             stops: 0,
             is_alone: false,
             is_broken: false,
@@ -173,10 +181,14 @@ impl<'a> Runner<'a> {
     pub fn report(&self) -> i32 {
         let counts = self.queue.counts();
         self.reporter.summarise(self.list.jobs(), &self.queue);
+        // As many have succeeded as were wanted.
+        let is_enough = self.queue.halted().is_some_and(|halt| halt.is_of_success);
+        let is_broken = self.is_broken || self.reporter.is_broken;
         let is_unfinished = counts.waiting > 0 || !self.queue.is_closed();
         match () {
+            () if is_enough && self.stops == 0 && !is_broken => 0,
             () if self.stops > 0 && is_unfinished => INTERRUPTED,
-            () if self.is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
+            () if is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
             () => 0,
         }
     }
@@ -195,16 +207,17 @@ impl<'a> Runner<'a> {
                 return Ok(RoundEnd::Program);
             }
             let mut until = until;
-            while self.unprinted.len() < UNPRINTED_MAX
-                && let Some(job) = self.queue.begin()
-            {
+            while let Some(job) = self.next_job()? {
                 if !self.begin(job)? {
                     // It may be tried again and again, so signals are looked for in between.
                     until = Some(Instant::now());
                     break;
                 }
             }
-            if self.queue.is_over() && self.running.is_empty() && self.unprinted.is_empty() {
+            self.halt();
+            // A job that was refused has its turn without a step.
+            self.printer.see(&self.queue);
+            if self.queue.is_over() && self.running.is_empty() && self.printer.next().is_none() {
                 return Ok(RoundEnd::Queue);
             }
             self.step(until)?;
@@ -212,8 +225,57 @@ impl<'a> Runner<'a> {
         Ok(RoundEnd::Moment)
     }
 
+    /// Returns the job that begins now, if any may.
+    fn next_job(&mut self) -> io::Result<Option<usize>> {
+        self.queue.set_now(self.began.elapsed());
+        if !self.printer.has_room(!self.running.is_empty()) || self.queue.next_job().is_none() {
+            self.admission.is_idle();
+            return Ok(None);
+        }
+        let (now, jobs) = (Instant::now(), self.list.jobs());
+        let young =
+            |program: &Program| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };
+        if self.admission.admits(self.running.values().map(young), now)? {
+            return Ok(self.queue.begin());
+        }
+        let running = self.running.len();
+        if (running == 0 || !self.reporter.quiet)
+            && let Some(news) = self.admission.news(running)
+        {
+            self.reporter.live.aside(|| tell(news));
+        }
+        Ok(None)
+    }
+
+    /// Says when the next job is tried again, if nothing runs until then.
+    fn next_attempt(&self) -> Option<String> {
+        let at = self.queue.next_retry().filter(|_| self.running.is_empty())?;
+        Some(format!("the next attempt is in {}", seconds(at.saturating_sub(self.began.elapsed()))))
+    }
+
+    /// Once the queue has halted, asks running programs to end if the rule says so, but none that runs whatever the outcome of others.
+    fn halt(&mut self) {
+        let Some(halt) = self.queue.halted().filter(|_| !self.has_halted) else { return };
+        self.has_halted = true;
+        if halt.ends_running {
+            let queue = &self.queue;
+            let asked = self.running.iter_mut().filter(|(job, _)| !queue.runs_anyway(**job));
+            let count = asked.map(|(_, program)| program.ask_to_end(Ending::Asked)).count();
+            if count > 0 && !self.reporter.quiet {
+                let why = if halt.is_of_success { "success" } else { "a failure" };
+                let programs = if count == 1 {
+                    "the program that still runs is".into()
+                } else {
+                    format!("{count} programs that still run are")
+                };
+                self.reporter.live.aside(|| tell(format_args!("after {why}, {programs} asked to end (--halt now)")));
+            }
+        }
+    }
+
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
+        self.reporter.log_skipped(self.list.jobs(), &self.queue);
         self.sync();
         while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
@@ -269,19 +331,21 @@ impl<'a> Runner<'a> {
     fn step(&mut self, until: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
-        let redraw = self.reporter.live.is_shown().then_some(now + REDRAW);
-        let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
+        let redraw = self.reporter.live.is_shown().then_some(self.redraw_at);
+        let sweep = (!self.remains.is_empty()).then_some(self.sweep_at);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let print = (!self.unprinted.is_empty()).then_some(self.print_at);
-        let next = [until, ticks, redraw, sweep, sync, print].into_iter().flatten().min();
-        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
+        let retry = self.queue.next_retry().and_then(|at| self.began.checked_add(at));
+        let look = self.admission.looks_at(now);
+        let next = [until, ticks, redraw, sweep, sync, self.printer.next(), retry, look].into_iter().flatten().min();
+        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis().min(WAIT_MAX_MS) as u32 + 1);
         let mut ended = Vec::new();
         self.watch_list()?;
         for ready in self.watch.wait(wait_ms)? {
-            match ready {
-                SIGNALS => self.take_signal()?,
-                LIST => self.take_in_jobs()?,
-                job => ended.push(job as usize - 1),
+            match Ready::of(ready) {
+                Ready::Signal => self.take_signal()?,
+                Ready::List => self.take_in_jobs()?,
+                Ready::End { job } => ended.push(job),
+                Ready::Stream { job, stream } => self.drain(job, stream)?,
             }
         }
         self.end(&ended)?;
@@ -291,8 +355,16 @@ impl<'a> Runner<'a> {
         if self.unsynced_since.is_some_and(|since| since + SYNC <= now) {
             self.sync();
         }
-        self.sweep();
-        self.reporter.show(self.list.jobs(), &self.queue, &self.running);
+        // Programs that print much wake this process far more often.
+        if self.sweep_at <= now {
+            self.sweep();
+            self.sweep_at = now + SWEEP;
+        }
+        if self.redraw_at <= now {
+            let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
+            self.reporter.show(self.list.jobs(), &self.queue, &self.running, held.as_deref());
+            self.redraw_at = now + REDRAW;
+        }
         Ok(())
     }
 
@@ -303,11 +375,21 @@ impl<'a> Runner<'a> {
             && wants_more != self.awaits_list
         {
             if wants_more {
-                self.watch.add(file, LIST)?
+                self.watch.add(file, Ready::List.number())?
             } else {
                 self.watch.remove(file)?
             }
             self.awaits_list = wants_more;
+        }
+        Ok(())
+    }
+
+    /// Keeps what a program has written. One whose output cannot be kept is ended, and no further one begins.
+    fn drain(&mut self, job: usize, stream: usize) -> io::Result<()> {
+        let Some(program) = self.running.get_mut(&job) else { return Ok(()) };
+        if !program.capture.drain(stream, &self.watch)? {
+            program.ask_to_end(Ending::Asked);
+            self.queue.stop();
         }
         Ok(())
     }
@@ -329,10 +411,17 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// Returns the first slot in which no program runs.
+    fn free_slot(&self) -> usize {
+        let taken: BTreeSet<usize> = self.running.values().map(|program| program.slot).collect();
+        (1..).find(|slot| !taken.contains(slot)).expect("there are more numbers than programs")
+    }
+
     /// Begins a job. Returns false if that was refused.
     fn begin(&mut self, job: usize) -> io::Result<bool> {
+        let slot = self.free_slot();
         let attempt = self.queue.attempts(job);
-        if !self.list.jobs()[job].after.is_empty() {
+        if !self.list.jobs()[job].after.is_empty() || self.queue.runs_anyway(job) {
             self.sync();
         }
         self.write(&[Entry::Start { key: self.list.key(job).to_owned(), attempt, at_ms: now_ms() }]);
@@ -341,9 +430,11 @@ impl<'a> Runner<'a> {
         let identity = is_asked.then(|| Identity::of(of));
         let start = || {
             let observed = (&self.observed, identity.clone());
-            Capture::begin(self.output.as_deref(), (job, of), key, attempt).and_then(|capture| {
-                Program::start((job, of, key), attempt, (self.freezer, self.limits), capture, &self.link.tell, observed)
-            })
+            let placed = of.in_slot(slot);
+            let captured = Capture::begin(self.output.as_deref(), (job, of), key, attempt)?;
+            hand_over(&self.link.tell, job, &captured.0)?;
+            let means = (self.freezer, self.limits);
+            Program::start((job, &placed, key), attempt, slot, means, captured, &self.link.tell, observed)
         };
         let lost_its_group = |started: &io::Result<Program>| {
             started.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error()))
@@ -356,7 +447,9 @@ impl<'a> Runner<'a> {
         }
         match started {
             Ok(program) => {
-                self.watch.add(&program.started.pidfd, job as u64 + 1)?;
+                self.watch.add(&program.started.pidfd, Ready::End { job }.number())?;
+                program.capture.watch(&self.watch)?;
+                self.printer.begin(job, &self.list.jobs()[job]);
                 self.running.insert(job, program);
                 Ok(true)
             }
@@ -384,7 +477,8 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 };
-                self.unprinted.extend(self.reporter.note(&self.list.jobs()[job], record));
+                let line = self.reporter.note(&self.list.jobs()[job], record);
+                line.into_iter().for_each(|line| self.printer.add(job, line));
                 Ok(false)
             }
         }
@@ -392,12 +486,15 @@ impl<'a> Runner<'a> {
 
     /// Sees programs end.
     fn end(&mut self, jobs: &[usize]) -> io::Result<()> {
+        self.queue.set_now(self.began.elapsed());
         // 1. How each ended.
         let (mut ends, mut ended) = (Vec::new(), Vec::new());
         for job in jobs {
-            let Some(program) = self.running.get(job) else { continue };
+            let Some(program) = self.running.get_mut(job) else { continue };
             let Some(status) = now_ended(program.started.pid)? else { continue };
-            let outcome = match (outcome_of(status), program.ending) {
+            let incomplete = program.capture.finish(&self.watch)?.map(Outcome::Incomplete);
+            let outcome = match (incomplete.unwrap_or_else(|| outcome_of(status)), program.ending) {
+                (Outcome::Incomplete(why), _) => Some(Outcome::Incomplete(why)),
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
@@ -414,7 +511,7 @@ impl<'a> Runner<'a> {
                     false
                 }
             };
-            if let (Some(outcome), false) = (&outcome, again) {
+            if let (Some(outcome), false) = (outcome.as_ref().filter(|outcome| outcome.is_end()), again) {
                 ends.push(self.end_of(*job, outcome.clone()));
             }
             ended.push((*job, outcome, again));
@@ -429,6 +526,7 @@ impl<'a> Runner<'a> {
             // 4.
             let took = program.began.elapsed();
             let used = reap(program.started.pid)?;
+            self.admission.note_used(used.memory_bytes);
             let (group, left_processes) = program.end_rest();
             if left_processes {
                 self.remains.add(group);
@@ -436,9 +534,13 @@ impl<'a> Runner<'a> {
             let folder = program.capture.folder.clone();
             let (attempt, at_ms) = (program.attempt, program.at_ms);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
-            match program.capture.written(self.reporter.json) {
-                Ok(written) => self.unprinted.extend(written),
-                Err(error) => self.break_off(format_args!("the output of a program cannot be read: {error}")),
+            let identity = program.identity.take();
+            if let Some(Outcome::Incomplete(why)) = &outcome {
+                let name = short(&self.list.jobs()[job].name);
+                self.break_off(format_args!("the output of {name} is incomplete: {why}. No further program begins"));
+            }
+            if let Err(error) = self.printer.end(job, program.capture) {
+                self.break_off(format_args!("the output of a program cannot be read: {error}"));
             }
             let record = Record {
                 job,
@@ -452,29 +554,26 @@ impl<'a> Runner<'a> {
                 folder,
                 tier,
                 chosen,
-                identity: program.identity.take(),
+                identity,
             };
-            self.unprinted.extend(self.reporter.note(&self.list.jobs()[job], record));
+            let line = self.reporter.note(&self.list.jobs()[job], record);
+            line.into_iter().for_each(|line| self.printer.add(job, line));
         }
         Ok(())
     }
 
     /// Prints what programs wrote, as far as there is room.
     fn print_some(&mut self) {
-        while let Some(mut written) = self.unprinted.pop_front() {
-            match self.reporter.live.aside(|| written.print_some()) {
-                Ok(Printed::All) => {}
-                // Nobody is left who could tell that the user wants to wait no longer.
-                Ok(Printed::NoRoom) if self.is_alone => {}
-                Ok(printed) => {
-                    self.unprinted.push_front(written);
-                    self.print_at = Instant::now() + if printed == Printed::NoRoom { PRINT } else { Duration::ZERO };
-                    break;
-                }
+        self.printer.see(&self.queue);
+        loop {
+            match self.printer.print_some(&self.running, &self.reporter.live, self.is_alone) {
+                Ok(()) => return,
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
                 Err(_) if self.is_broken => {}
-                Err(error) => self.break_off(format_args!("the output of a program could not be printed: {error}")),
+                Err(error) => self.break_off(format_args!(
+                    "the output of programs cannot be printed: {error}. What is not printed is lost; --output DIR would keep it"
+                )),
             }
         }
     }
@@ -548,7 +647,7 @@ impl<'a> Runner<'a> {
                 2 => self.running.values_mut().for_each(|program| program.ask_to_end(Ending::Asked)),
                 _ => {
                     self.end_programs();
-                    self.unprinted.clear();
+                    self.printer.clear();
                 }
             }
         }
