@@ -460,7 +460,7 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 };
-                self.unprinted.extend(self.reporter.note(&self.list.jobs()[job], record));
+                self.unprinted.extend(self.reporter.note(&self.list.jobs()[job].in_slot(slot), record));
                 Ok(false)
             }
         }
@@ -512,7 +512,7 @@ impl<'a> Runner<'a> {
                 self.remains.add(group);
             }
             let folder = program.capture.folder.clone();
-            let (attempt, at_ms) = (program.attempt, program.at_ms);
+            let (attempt, at_ms, slot) = (program.attempt, program.at_ms, program.slot);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
             match program.capture.written(self.reporter.json) {
                 Ok(written) => self.unprinted.extend(written),
@@ -532,7 +532,7 @@ impl<'a> Runner<'a> {
                 chosen,
                 identity: program.identity.take(),
             };
-            self.unprinted.extend(self.reporter.note(&self.list.jobs()[job], record));
+            self.unprinted.extend(self.reporter.note(&self.list.jobs()[job].in_slot(slot), record));
         }
         Ok(())
     }
