@@ -246,7 +246,7 @@ sqlite3 data.db 'CREATE TABLE t (x INTEGER, y TEXT);'
 for writer in $(seq "$1"); do
     {
         echo '.timeout 20000'
-        for row in $(seq $((1200 / $1))); do
+        for row in $(seq $((300 / $1))); do
             echo "INSERT INTO t VALUES ($row, 'writer $writer');"
         done
     } | sqlite3 data.db &

@@ -19,6 +19,8 @@ mod output;
 mod private;
 #[path = "experiment/queue.rs"]
 mod queue;
+#[path = "experiment/rules.rs"]
+mod rules;
 #[path = "experiment/scale.rs"]
 mod scale;
 #[path = "experiment/values.rs"]

@@ -27,7 +27,7 @@ pub enum Sleep {
     Clock,
     /// In poll, epoll or select.
     Events,
-    /// For a process that it has started.
+    /// For a process that it has started, or for any signal, as a shell waits for such a process.
     Child,
     /// For something else.
     Other,
@@ -43,7 +43,7 @@ impl Sleep {
         let is = |names: &[&str]| names.iter().any(|name| function.contains(name));
         if is(&["futex"]) {
             call.map_or(Sleep::Futex, Call::on_futex)
-        } else if is(&["do_wait", "kernel_wait", "wait4"]) && !is(&["do_wait_intr"]) {
+        } else if is(&["do_wait", "kernel_wait", "wait4", "sigsuspend"]) && !is(&["do_wait_intr"]) {
             Sleep::Child
         } else if is(&["mmap_lock", "vma_start_write", "vma_mark_detached", "vma_enter_locked"]) {
             Sleep::AddressSpace
@@ -81,7 +81,7 @@ impl Sleep {
     fn in_call(call: &Call) -> Sleep {
         match call.number {
             number if calls::OF_FUTEX.contains(&number) => call.on_futex(),
-            libc::SYS_wait4 | libc::SYS_waitid => Sleep::Child,
+            libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_rt_sigsuspend => Sleep::Child,
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Sleep::Clock,
             libc::SYS_flock => Sleep::FileLock,
             libc::SYS_fcntl if calls::FCNTL_WAITS.contains(&call.arguments[1]) => Sleep::FileLock,
@@ -329,6 +329,7 @@ mod tests {
             ('S', "do_msgrcv", Sleep::Message),
             ('S', "wq_sleep.constprop.0", Sleep::Message),
             ('S', "do_wait", Sleep::Child),
+            ('S', "sigsuspend.isra.0", Sleep::Child),
             ('S', "anon_pipe_read", Sleep::Pipe),
             ('S', "pipe_write", Sleep::Pipe),
             ('S', "unix_stream_read_generic", Sleep::Pipe),

@@ -137,6 +137,7 @@ fn times(text: &str) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+    use std::sync::{Condvar, Mutex};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -180,5 +181,54 @@ mod tests {
             watcher.spent(),
             Spent { on_processor: 0.0, waited: 0.0, busiest: 0.75, are_apart: spent.are_apart }
         );
+    }
+
+    /// Looks until some thread sleeps so, or for half a minute.
+    fn is_seen(watcher: &mut Watcher, sleep: Sleep) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(30) {
+            if watcher.look().asleep.contains(&sleep) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    /// A thread that waited for work looked like one that waits for a lock.
+    #[test]
+    fn threads_at_a_lock_and_at_a_condition_are_told_apart() {
+        let (lock, condition) = (Mutex::new(()), Condvar::new());
+        std::thread::scope(|scope| {
+            let held = lock.lock().expect("not poisoned");
+            scope.spawn(|| drop(lock.lock()));
+            // The threads of this process are below its parent.
+            let mut watcher = Watcher::new(std::os::unix::process::parent_id());
+            assert!(is_seen(&mut watcher, Sleep::Lock));
+            drop(held);
+            let work = Mutex::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let has_work = work.lock().expect("not poisoned");
+                    drop(condition.wait_while(has_work, |has_work| !*has_work));
+                });
+                assert!(is_seen(&mut watcher, Sleep::Signal));
+                *work.lock().expect("not poisoned") = true;
+                condition.notify_all();
+            });
+        });
+    }
+
+    /// A program that waited for a locked file was said to wait for something else.
+    #[test]
+    fn a_program_that_waits_for_a_locked_file_is_seen_so() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let held = std::fs::File::open(file.path()).expect("it is there");
+        rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).expect("locked");
+        let mut waits = Command::new("flock").arg(file.path()).arg("true").spawn().expect("flock of util-linux");
+        let is_seen = is_seen(&mut Watcher::new(std::process::id()), Sleep::FileLock);
+        drop(held);
+        waits.wait().expect("it ends");
+        assert!(is_seen);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Distances are measured in logarithms: ten percent count the same at a short time as at a long one.
 
+use crate::lack_of_fit;
 use crate::law::{Law, Shape};
 use crate::noise::{Interval, Noise};
 use crate::simplex::{Place, bottoms, nearby};
@@ -29,6 +30,8 @@ pub struct Fit {
     pub best: Interval,
     /// The deviation of the times from the law: 0.05 is five percent.
     pub deviation: f64,
+    /// The chance that times which follow this law miss it by as much, by the test of lack of fit. `None` if nothing ran twice.
+    pub chance: Option<f64>,
     /// Akaike's criterion for small samples: less is better, and differences below 2 are insignificant.
     pub aicc: f64,
     /// The fits of times that differ from these only by noise.
@@ -59,8 +62,8 @@ impl<'s> Search<'s> {
         let mut search = Search { law, workers, starts: Vec::new() };
         let even: Vec<f64> = (0..25).map(|at| f64::from(at) / 24.0).collect();
         let first = match law {
-            // The law of a floor is smooth between two numbers of workers.
-            Law::Floor => {
+            // Laws with a kink are smooth while it stays between two numbers of workers.
+            Law::Floor | Law::Bend => {
                 let between = workers.windows(2).rev().map(|pair| place_of(1.0 / (pair[0] * pair[1]).sqrt()));
                 [0.0].into_iter().chain(between).chain([1.0]).collect()
             }
@@ -111,36 +114,82 @@ fn place_of(parameter: f64) -> f64 {
     parameter.sqrt().sqrt()
 }
 
-impl Fit {
+/// A law fitted to times, before its intervals are known.
+pub(crate) struct Sketch<'p> {
+    pub(crate) law: Law,
+    points: &'p [Point],
+    workers: Vec<f64>,
+    logs: Vec<f64>,
+    fitted: Fitted,
+    starts: Vec<Place>,
+    squares: f64,
+    /// Akaike's criterion for small samples.
+    pub(crate) aicc: f64,
+    /// The parameters of the law, and the time with one worker.
+    parameters: usize,
+}
+
+impl<'p> Sketch<'p> {
     /// Fits a law. Returns `None` if the law has too many parameters for these points.
-    pub fn of(law: Law, points: &[Point]) -> Option<Fit> {
+    pub(crate) fn of(law: Law, points: &'p [Point]) -> Option<Sketch<'p>> {
         // The time with one worker is a parameter, too.
         let (count, parameters) = (points.len(), law.parameters().len() + 1);
         let spare = count.checked_sub(parameters + 1).filter(|spare| *spare > 0)?;
         let workers: Vec<f64> = points.iter().map(|point| point.workers as f64).collect();
         let logs: Vec<f64> = points.iter().map(|point| point.median().ln()).collect();
-        let (fitted, squares, search) = Search::best(law, &workers, &logs);
+        let (fitted, squares, Search { starts, .. }) = Search::best(law, &workers, &logs);
         let mean = (squares / count as f64).max(DEVIATION_MIN.powi(2));
         let aicc = count as f64 * mean.ln()
             + (2 * parameters) as f64
             + (2 * parameters * (parameters + 1)) as f64 / spare as f64;
-        // The fits of times that follow the law exactly, except for noise.
-        let exact: Vec<f64> = workers.iter().map(|workers| fitted.seconds(*workers).ln()).collect();
-        let residuals: Vec<f64> = logs.iter().zip(&exact).map(|(log, exact)| log - exact).collect();
-        let noise = Noise::of_fit(points, &residuals, parameters)?;
-        let again = noise.replicates(points, |drawn| {
+        Some(Sketch { law, points, workers, logs, fitted, starts, squares, aicc, parameters })
+    }
+
+    /// Returns the deviation of the times from the law: 0.05 is five percent.
+    pub(crate) fn deviation(&self) -> f64 {
+        (self.squares / (self.logs.len() - self.parameters) as f64).sqrt()
+    }
+
+    /// Returns the chance that times which follow this law miss it by as much; `None` if nothing ran twice.
+    pub(crate) fn chance(&self) -> Option<f64> {
+        lack_of_fit::chance(self.points, &self.residuals(), self.parameters)
+    }
+
+    /// Returns the logarithms of the times according to the law.
+    fn exact(&self) -> Vec<f64> {
+        self.workers.iter().map(|workers| self.fitted.seconds(*workers).ln()).collect()
+    }
+
+    fn residuals(&self) -> Vec<f64> {
+        self.logs.iter().zip(self.exact()).map(|(log, exact)| log - exact).collect()
+    }
+
+    /// Adds the intervals: those of fits to times that follow the law exactly, except for noise.
+    pub(crate) fn with_intervals(self) -> Option<Fit> {
+        let (law, exact) = (self.law, self.exact());
+        let noise = Noise::of_fit(self.points, &self.residuals(), self.parameters)?;
+        let search = Search { law, workers: &self.workers, starts: self.starts.clone() };
+        let again = noise.replicates(self.points, |drawn| {
             let logs: Vec<f64> = exact.iter().zip(drawn).map(|(exact, drawn)| exact + drawn).collect();
             search.again(&logs)
         });
-        let interval = |of: &dyn Fn(&Fitted) -> f64| Interval::of(of(&fitted), again.iter().map(of).collect());
+        let interval = |of: &dyn Fn(&Fitted) -> f64| Interval::of(of(&self.fitted), again.iter().map(of).collect());
         Some(Fit {
             parameters: (0..law.parameters().len()).map(|at| interval(&|fitted| fitted.shape[at])).collect(),
             best: interval(&|fitted| law.best(fitted.shape)),
-            deviation: (squares / (count - parameters) as f64).sqrt(),
-            aicc,
-            fitted,
+            deviation: self.deviation(),
+            chance: self.chance(),
+            aicc: self.aicc,
+            fitted: self.fitted,
             again,
         })
+    }
+}
+
+impl Fit {
+    /// Fits a law. Returns `None` if the law has too many parameters for these points.
+    pub fn of(law: Law, points: &[Point]) -> Option<Fit> {
+        Sketch::of(law, points)?.with_intervals()
     }
 
     /// Returns the time that the law gives for a number of workers, in seconds, with its interval.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// A law of scaling.
+/// A law of scaling, or the curve that stands against them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
     /// Amdahl 1967, with a serial part `s`: `T(k) = T1 (s + (1 - s) / k)`.
@@ -14,14 +14,18 @@ pub enum Law {
     /// A shared resource is saturated at a time `F = f T1`, and each further worker costs `c T1`: `T(k) = max(T1 / k,
     /// F) + c T1 (k - 1)`.
     Floor,
+    /// From `m = 1 / f` workers on, each further one does a share `g` of the work of one: `T(k) = T1 / (min(k, m) + g max(k - m, 0))`.
+    /// Second threads of cores and slow NUMA nodes look like this, but so do many other curves. A law must describe the times better than this curve,
+    /// which is never named as the law itself.
+    Bend,
 }
 
 /// The parameters of a law; unused ones are 0.
 pub(crate) type Shape = [f64; 2];
 
 impl Law {
-    /// Every law, the one with the fewest parameters first.
-    pub const ALL: [Law; 3] = [Law::Amdahl, Law::Universal, Law::Floor];
+    /// Every law, the one with the fewest parameters first, and the bend.
+    pub const ALL: [Law; 4] = [Law::Amdahl, Law::Universal, Law::Floor, Law::Bend];
 
     /// Returns the letters of its parameters.
     pub fn parameters(self) -> &'static [&'static str] {
@@ -29,6 +33,7 @@ impl Law {
             Law::Amdahl => &["s"],
             Law::Universal => &["a", "b"],
             Law::Floor => &["f", "c"],
+            Law::Bend => &["f", "g"],
         }
     }
 
@@ -38,6 +43,7 @@ impl Law {
             Law::Amdahl => &["serial part"],
             Law::Universal => &["contention", "coherence"],
             Law::Floor => &["floor as a share of the time of one worker", "cost of a further worker"],
+            Law::Bend => &["one worker as a share of those at the bend", "work of a further worker"],
         }
     }
 
@@ -48,6 +54,10 @@ impl Law {
             Law::Amdahl => first + (1.0 - first) / workers,
             Law::Universal => (1.0 + first * others + second * workers * others) / workers,
             Law::Floor => (1.0 / workers).max(first) + second * others,
+            Law::Bend => {
+                let bend = (1.0 / first).max(1.0);
+                1.0 / (workers.min(bend) + second * (workers - bend).max(0.0))
+            }
         }
     }
 
@@ -59,6 +69,8 @@ impl Law {
             Law::Universal => ((1.0 - first) / second).sqrt(),
             // The point where the cost of another worker exceeds its gain, or where the resource is saturated.
             Law::Floor => (1.0 / second).sqrt().min(1.0 / first),
+            Law::Bend if second > 0.0 => f64::INFINITY,
+            Law::Bend => 1.0 / first,
         };
         // Without contention and coherence the quotient is 0/0.
         if best.is_nan() { 1.0 } else { best.max(1.0) }
@@ -71,6 +83,7 @@ impl fmt::Display for Law {
             Law::Amdahl => "Amdahl's law",
             Law::Universal => "the universal scalability law",
             Law::Floor => "a floor",
+            Law::Bend => "a bend",
         })
     }
 }
@@ -90,7 +103,7 @@ mod tests {
     #[test]
     fn the_best_number_of_workers_is_that_of_the_shortest_time() {
         let shapes = [[0.0, 0.0], [0.1, 0.0], [0.0, 0.01], [0.1, 0.0025], [0.02, 0.0025], [1.0, 1.0], [1.0, 0.0]];
-        for law in [Law::Universal, Law::Floor] {
+        for law in [Law::Universal, Law::Floor, Law::Bend] {
             for shape in shapes {
                 let best = law.best(shape).min(1000.0);
                 for other in [best * 0.7, best * 1.4] {
@@ -102,6 +115,7 @@ mod tests {
                 }
             }
         }
+        assert_eq!(Law::Bend.best([0.125, 0.0]), 8.0);
         assert_eq!(Law::Amdahl.best([0.1, 0.0]), f64::INFINITY);
         assert_eq!(Law::Universal.best([1.0, 0.0]), 1.0);
     }

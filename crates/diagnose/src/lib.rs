@@ -8,6 +8,7 @@
 //!  law         laws of scaling: Amdahl, universal scalability, a floor
 //!  fit         fits the parameters of a law to times (simplex: the search for them)
 //!  noise       deviations of times by disturbance; intervals by bootstrap
+//!  lack_of_fit the test whether times miss a law by more than equal runs differ
 //!  region      regions where more workers gain, saturate or lose
 //!  kernel_work what the kernel does for a program, by the functions in which samples find it
 //!  account     divides the workers' time into parts
@@ -15,13 +16,16 @@
 //!  change      changes of the circumstances of a run
 //!  suspect     possible causes of a loss, and what each of them predicts of a change
 //!  experiment  runs under changed circumstances, and which suspects they rule out
-//!  curve       the whole analysis: the law, the best number of workers, and their uncertainty
+//!  curve       the analysis of the times: the law, the best number of workers, and their uncertainty
+//!  headline    whether more workers help, and up to how many
+//!  law_sentence the law in plain words
+//!  conclusion  all that a report concludes, from the curve, failures, load and an account
 //! ```
 //!
 //! The times of a palindromic tree (10,000 files of 100,000 characters) in thread bottlenecks (Chen 2020; docs/bibliography.md):
 //!
 //! ```
-//! use gristmill_diagnose::{Curve, Law, Times, Verdict};
+//! use gristmill_diagnose::{Circumstances, Conclusion, Curve, Law, Times, Verdict};
 //!
 //! let mut times = Times::default();
 //! for (workers, seconds) in [(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)] {
@@ -30,7 +34,7 @@
 //! let curve = Curve::of(&times)?;
 //! assert_eq!(curve.verdict, Verdict::Law(Law::Universal));
 //! assert_eq!(curve.best.workers, 16);
-//! println!("{}", curve.sentence());
+//! println!("{}", Conclusion::of(&curve, &Circumstances::default()).sentence());
 //! # Ok::<(), gristmill_diagnose::Error>(())
 //! ```
 
@@ -44,16 +48,23 @@ mod law;
 mod simplex;
 mod times;
 mod noise;
+mod lack_of_fit;
 mod fit;
 mod region;
 mod curve;
-mod sentence;
+mod headline;
+mod law_sentence;
+mod conclusion;
+#[cfg(test)]
+mod simulation;
 
 pub use account::{Account, Counted, Moment, Part, Seen, Wait};
 pub use change::Change;
+pub use conclusion::{Circumstances, Conclusion, Disturbance, Failure, Statement};
 pub use curve::{Best, Curve, Predicted, Verdict};
 pub use experiment::{Cost, Effect, Experiments, Finding, Findings, Spread, Trial};
 pub use fit::{Fit, Fitted};
+pub use headline::Help;
 pub use kernel_work::KernelWork;
 pub use law::Law;
 pub use loss::{Cause, Loss, Object};

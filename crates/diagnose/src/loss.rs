@@ -136,6 +136,9 @@ const ALWAYS_MIN: f64 = 0.8;
 const IDLE_MIN: f64 = 0.3;
 /// The share of the sleep on futexes in operations of one kind that makes all of it count as that.
 const KIND_MIN: f64 = 2.0 / 3.0;
+/// The sleep beside a locked file, as a multiple of other sleep for the clock, above which all of it is for the lock: it may be free when
+/// it is looked at, and taken again before the next try.
+const TRIED_MIN: f64 = 0.25;
 /// The threads that wait for a disk on average, above which that is mentioned beside a lock.
 const ON_DISK_MIN: f64 = 0.25;
 /// The growth of processor time and page faults, as a share of that of the workers, above which each does the whole work.
@@ -443,7 +446,7 @@ fn joined(grown: Vec<(Part, f64)>) -> Vec<(Part, f64)> {
     let futexes = of(Wait::Lock) + of(Wait::Signal) + of(Wait::Futex);
     let is_most = |wait: &Wait| of(*wait) >= KIND_MIN * futexes;
     let on_futexes = [Wait::Lock, Wait::Signal].into_iter().find(is_most).unwrap_or(Wait::Futex);
-    let tried = of(Wait::FileLock) + of(Wait::Database) >= of(Wait::Clock);
+    let tried = of(Wait::FileLock) + of(Wait::Database) >= TRIED_MIN * of(Wait::Clock);
     let locked = if of(Wait::Database) >= of(Wait::FileLock) { Wait::Database } else { Wait::FileLock };
     let name = |wait: Wait| match wait {
         Wait::Lock | Wait::Signal | Wait::Futex => on_futexes,

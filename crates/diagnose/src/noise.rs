@@ -18,6 +18,9 @@ const SEED: u64 = 0x6772_6973_746d_696c;
 /// The share that an interval leaves out on each side. It holds nine of ten.
 const TAIL: f64 = 0.05;
 
+/// The deviations of a difference that chance exceeds in one of ten cases.
+const CHANCE: f64 = 1.645;
+
 /// A number, with the interval that holds the true one in nine of ten cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -104,6 +107,21 @@ impl Noise {
         let agree = within.1 > 0 && variance(between) < 3.0 * variance(within);
         let all = if agree { (between.0 + within.0, between.1 + within.1) } else { between };
         Some(Noise { deviation: variance(all).sqrt(), freedom: all.1 })
+    }
+
+    /// Returns the standard deviation of one run, in logarithms.
+    pub fn deviation(&self) -> f64 {
+        self.deviation
+    }
+
+    /// Returns how far two points must lie apart, in logarithms, for chance to explain it in one of ten cases.
+    pub fn apart(&self, one: &Point, other: &Point) -> f64 {
+        CHANCE * self.of_point(one).hypot(self.of_point(other))
+    }
+
+    /// Returns the degrees of freedom of the estimate.
+    pub fn freedom(&self) -> usize {
+        self.freedom
     }
 
     /// Returns the noise of a point's median.

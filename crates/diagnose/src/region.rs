@@ -31,8 +31,6 @@ pub struct Region {
 const GAIN: f64 = -0.152;
 /// The slope of three percent more time for twice the workers.
 const LOSS: f64 = 0.0426;
-/// The deviations of a difference that chance exceeds in one of ten cases.
-const CHANCE: f64 = 1.645;
 
 /// Returns the regions between neighbouring points. Regions of equal trend are merged.
 pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<Region> {
@@ -41,7 +39,7 @@ pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<Region> {
         let [few, many] = pair else { continue };
         let change = (many.median() / few.median()).ln();
         let doubled = (many.workers as f64 / few.workers as f64).ln();
-        let chance = noise.map_or(0.0, |noise| CHANCE * noise.of_point(few).hypot(noise.of_point(many)));
+        let chance = noise.map_or(0.0, |noise| noise.apart(few, many));
         let trend = match change / doubled {
             ..=GAIN if change < -chance => Trend::Gain,
             LOSS.. if change > chance => Trend::Loss,

@@ -95,6 +95,29 @@ pub fn oom_kills() -> Option<u64> {
     cgroup::oom_kills()
 }
 
+/// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not counted.
+///
+/// It is the load of this moment, of which the load average is the mean of the last minutes.
+///
+/// ```
+/// let load = gristmill_os::machine::load_now()?;
+/// assert!(load < 1_000_000);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When `/proc/stat` cannot be read, or does not say it.
+pub fn load_now() -> io::Result<usize> {
+    let wrong = || io::Error::other("/proc/stat has no lines procs_running and procs_blocked");
+    load_in(&fs::read_to_string("/proc/stat")?).map(|load| load.saturating_sub(1)).ok_or_else(wrong)
+}
+
+fn load_in(stat: &str) -> Option<usize> {
+    let count = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<usize>().ok();
+    Some(count("procs_running ")? + count("procs_blocked ")?)
+}
+
 /// The tightest memory limit of this process's cgroups in bytes, if any.
 pub fn memory_limit_bytes() -> Option<u64> {
     cgroup::memory_limit_bytes()
@@ -308,6 +331,12 @@ mod tests {
         assert_eq!(size_bytes("512"), Some(512));
         assert_eq!(size_bytes("many"), None);
         assert_eq!(size_bytes("99999999999999999K"), None);
+    }
+
+    #[test]
+    fn the_load_is_what_runs_and_what_waits_for_a_disk() {
+        assert_eq!(load_in("cpu 1 2\nprocesses 99\nprocs_running 5\nprocs_blocked 2\nsoftirq 1\n"), Some(7));
+        assert_eq!(load_in("cpu 1 2\nprocs_running 5\n"), None);
     }
 
     #[test]

@@ -25,10 +25,16 @@ pub struct Job {
     pub inputs: Vec<PathBuf>,
     /// Places in the list of jobs that must have succeeded before.
     pub after: Vec<usize>,
+    /// Places in the list of jobs that must have ended before, whatever their outcome. A job with any runs even if the queue has halted.
+    pub after_any: Vec<usize>,
     /// The time after which it is ended; 0 for never. `None` if it says nothing of it, as with the next.
     pub timeout: Option<Duration>,
     /// The number of further attempts after a failure.
     pub retries: Option<u32>,
+    /// The time before each further attempt.
+    pub retry_delay: Option<Duration>,
+    /// Among jobs that may begin, those with the highest number do first.
+    pub priority: i32,
     /// The memory it needs; 0 if unknown.
     pub memory_bytes: u64,
     /// The number of threads that compute at the same time.

@@ -9,6 +9,7 @@
 //!   arriving   a list with a shell command, or a value, in each line, which arrives in pieces
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
+//!  halt       when no further jobs begin
 //!  states     which job begins next, which is retried, which is skipped
 //!  journal    lines that survive a crash, and what they say is done
 //! ```
@@ -25,10 +26,12 @@ mod lists;
 mod arriving;
 mod table;
 mod outcome;
+mod halt;
 mod states;
 mod journal;
 
 pub use arriving::Arriving;
+pub use halt::Halt;
 pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};
 pub use lists::{Given, GivenList, Lists, given_lists};

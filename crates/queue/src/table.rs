@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use toml_edit::{Document, Item, Table, Value};
 
 use crate::job::Job;
 use crate::shell::Shell;
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 14] = [
     "name",
     "command",
     "shell",
@@ -17,8 +18,11 @@ const FIELDS: [&str; 11] = [
     "environment",
     "inputs",
     "after",
+    "after_any",
     "timeout",
     "retries",
+    "retry_delay",
+    "priority",
     "memory",
     "threads",
 ];
@@ -67,11 +71,13 @@ pub fn table(text: &str, shell: &Shell, bytes: impl Fn(&str) -> Result<u64, Stri
         jobs.push(job);
     }
     for (at, table) in tables.iter().enumerate() {
-        for name in texts(table, "after").map_err(|error| format!("job {}: {error}", at + 1))? {
-            let before =
-                names.get(&name).ok_or_else(|| format!("job {}: after: no job has the name {name}", at + 1))?;
-            jobs[at].after.push(*before);
-        }
+        let places = |field: &str| {
+            let place = |name: String| names.get(&name).copied().ok_or(format!("{field}: no job has the name {name}"));
+            texts(table, field)?.into_iter().map(place).collect::<Result<Vec<usize>, String>>()
+        };
+        let wrong = |error| format!("job {}: {error}", at + 1);
+        jobs[at].after = places("after").map_err(wrong)?;
+        jobs[at].after_any = places("after_any").map_err(wrong)?;
     }
     no_circle(&jobs)?;
     Ok(jobs)
@@ -110,10 +116,8 @@ fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String
     job.directory = not_empty(table, "directory")?.map(PathBuf::from);
     job.inputs = texts(table, "inputs")?.into_iter().map(PathBuf::from).collect();
     job.environment = environment(table)?;
-    if let Some(time) = text(table, "timeout")? {
-        let time = humantime::parse_duration(&time).map_err(|error| format!("timeout: {error}; write 30s or 5min"))?;
-        job.timeout = Some(time);
-    }
+    job.timeout = time(table, "timeout")?;
+    job.retry_delay = time(table, "retry_delay")?;
     if let Some(size) = text(table, "memory")? {
         job.memory_bytes = bytes(&size).map_err(|error| format!("memory: {error}"))?;
         if job.memory_bytes == 0 {
@@ -121,6 +125,13 @@ fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String
         }
     }
     job.retries = number(table, "retries")?;
+    job.priority = match table.get("priority") {
+        None => 0,
+        Some(item) => item
+            .as_integer()
+            .and_then(|number| i32::try_from(number).ok())
+            .ok_or_else(|| format!("priority is not a whole number from {} to {}", i32::MIN, i32::MAX))?,
+    };
     job.threads = match number(table, "threads")? {
         Some(0) => return Err("threads is 0; a program has at least 1".to_owned()),
         threads => threads.unwrap_or(1) as usize,
@@ -145,6 +156,12 @@ fn texts(table: &Table, name: &str) -> Result<Vec<String>, String> {
     let Some(item) = table.get(name) else { return Ok(Vec::new()) };
     let list = item.as_array().ok_or_else(wrong)?;
     list.iter().map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+}
+
+fn time(table: &Table, name: &str) -> Result<Option<Duration>, String> {
+    let parse =
+        |time: String| humantime::parse_duration(&time).map_err(|error| format!("{name}: {error}; write 30s or 5min"));
+    text(table, name)?.map(parse).transpose()
 }
 
 fn number(table: &Table, name: &str) -> Result<Option<u32>, String> {
@@ -172,10 +189,11 @@ const MEMBERS_NAMED: usize = 8;
 
 /// Refuses jobs that wait for each other in a circle. Each job and each `after` is looked at once.
 fn no_circle(jobs: &[Job]) -> Result<(), String> {
-    let mut waits: Vec<usize> = jobs.iter().map(|job| job.after.len()).collect();
+    let before = |job: &Job| [&job.after[..], &job.after_any].concat();
+    let mut waits: Vec<usize> = jobs.iter().map(|job| before(job).len()).collect();
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); jobs.len()];
     for (at, job) in jobs.iter().enumerate() {
-        job.after.iter().for_each(|before| behind[*before].push(at));
+        before(job).into_iter().for_each(|before| behind[before].push(at));
     }
     let mut free: Vec<usize> = (0..jobs.len()).filter(|at| waits[*at] == 0).collect();
     while let Some(done) = free.pop() {
@@ -199,7 +217,8 @@ fn circle(jobs: &[Job], waits: &[usize], start: usize) -> String {
     while met[at].is_none() {
         met[at] = Some(way.len());
         way.push(at);
-        at = *jobs[at].after.iter().find(|before| waits[**before] > 0).expect("it waits for one that waits");
+        let mut before = jobs[at].after.iter().chain(&jobs[at].after_any);
+        at = *before.find(|before| waits[**before] > 0).expect("it waits for one that waits");
     }
     let members = &way[met[at].expect("it was met")..];
     let name = |at: &usize| format!("{:?}", jobs[*at].name);
@@ -241,7 +260,8 @@ mod tests {
     #[test]
     fn every_field_is_read() {
         let text = "[[job]]\nname='a'\ncommand=['b','c']\ndirectory='d'\nenvironment={E='f'}\ninputs=['g']\n\
-                    timeout='2s'\nretries=3\nmemory='4'\nthreads=5\n[[job]]\ncommand='h'\nafter=['a']";
+                    timeout='2s'\nretries=3\nretry_delay='1min'\npriority=-6\nmemory='4'\nthreads=5\n\
+                    [[job]]\ncommand='h'\nafter=['a']\n[[job]]\ncommand='i'\nafter_any=['a']";
         let jobs = read(text).expect("it is right");
         let first = Job {
             slots: Vec::new(),
@@ -251,12 +271,17 @@ mod tests {
             environment: vec![("E".into(), "f".into())],
             inputs: vec!["g".into()],
             after: vec![],
-            timeout: Some(std::time::Duration::from_secs(2)),
+            after_any: vec![],
+            timeout: Some(Duration::from_secs(2)),
             retries: Some(3),
+            retry_delay: Some(Duration::from_secs(60)),
+            priority: -6,
             memory_bytes: 4,
             threads: 5,
         };
-        assert_eq!(jobs, [first, Job { after: vec![0], ..Job::shell("h") }]);
+        let others = [Job { after: vec![0], ..Job::shell("h") }, Job { after_any: vec![0], ..Job::shell("i") }];
+        assert_eq!(jobs[0], first);
+        assert_eq!(jobs[1..], others);
         let jobs = read("[[job]]\ncommand='a|b'\nshell='bash -o pipefail'").expect("it is right");
         assert_eq!((jobs[0].name.as_str(), &jobs[0].words[..2]), ("a|b", &["bash".into(), "-o".into()][..]));
     }
@@ -288,7 +313,14 @@ mod tests {
                 "[[job]]\ncommand='a'\nname='n'\nafter=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']",
                 "\"n\" after \"m\", after \"n\"",
             ),
+            (
+                "[[job]]\ncommand='a'\nname='n'\nafter_any=['m']\n[[job]]\ncommand='b'\nname='m'\nafter=['n']",
+                "\"n\" after \"m\", after \"n\"",
+            ),
             ("[[job]]\ncommand='a'\nname='n'\nafter=['n']", "job 1 waits for itself"),
+            ("[[job]]\ncommand='a'\nafter_any=['z']", "after_any: no job has the name z"),
+            ("[[job]]\ncommand='a'\npriority=2.5", "priority is not a whole number"),
+            ("[[job]]\ncommand='a'\nretry_delay='soon'", "retry_delay: "),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");

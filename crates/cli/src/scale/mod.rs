@@ -11,18 +11,20 @@
 //!  circumstances  what differs from an ordinary run
 //!  command        one run with all its processes
 //!  runs           the order of the runs, and which of them count
-//!                 (the analysis of their times: `gristmill_diagnose`)
-//!  notes          sentences about runs that failed, that others disturbed, or that are too short
+//!                 (the analysis of their times, and the conclusion: `gristmill_diagnose`)
+//!  notes          facts about the runs beside their times: failures, load, processors in use
 //!  phase_table    the phases as a part of the report
 //!  vary           combinations of other parameters
 //!  what           the words of each run, from the command line
 //!  palindromes    what thread bottlenecks (Chen 2020) measures beyond that
 //!  experiments    runs under changed circumstances, which rule out causes
 //!  evidence       the account of the workers' time, with one more run each, whose threads are sampled
+//!  measure        all of these runs, as the command line asks for them
 //!  keep           the times in the history, for the plans of later runs
 //!  text           the report on the terminal
 //!  chart          the curve as SVG
 //!  page           the report as a page
+//!  json           the report for programs
 //! ```
 
 mod words;
@@ -42,10 +44,12 @@ mod what;
 mod palindromes;
 mod experiments;
 mod evidence;
+mod measure;
 mod keep;
 mod text;
 mod chart;
 mod page;
+mod json;
 
 use std::ffi::OsString;
 use std::fs;
@@ -56,26 +60,21 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use gristmill::Error;
 use gristmill_counters::card::Card;
-use gristmill_diagnose::{Curve, Times, Verdict};
-use gristmill_os::machine::Processors;
-use indicatif::{ProgressBar, ProgressStyle};
+use gristmill_diagnose::{Circumstances, Conclusion, Curve, Failure as Failed, Times};
 
 use crate::output::aside::{Aside, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
-use command::{Program, What};
 use evidence::Evidence;
-use experiments::{Place, When};
+use experiments::When;
 use gristmill::units;
+use measure::{Measured, Plan, system};
 use page::About;
-use palindromes::Control;
-use runs::{Effort, Series};
+use runs::Series;
 use section::Section;
-use vary::{Combination, Parameter, Table};
-use what::Described;
-use words::PLACE;
+use vary::{Combination, Parameter};
 
 /// Find out where more workers stop helping
 ///
@@ -141,6 +140,14 @@ pub struct Scale {
     #[arg(long)]
     no_history: bool,
 
+    /// Exit with 0 even if the command fails with some numbers of workers
+    #[arg(long, short, conflicts_with = "from")]
+    keep_going: bool,
+
+    /// Print the times and what they mean as JSON: times in seconds
+    #[arg(long)]
+    json: bool,
+
     /// Write the report to this file as well, as a page of HTML
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -164,8 +171,6 @@ Examples:
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
 processors; with fewer, the report says what was seen and no more.";
 
-/// What the times of --weak mean.
-const WEAK: &str = "The work grew with the workers, so the times are those of the work of one worker: divided by the number of workers.";
 /// The time after which no optional round begins.
 const ENOUGH: Duration = Duration::from_secs(24);
 /// The limit on the input of --from.
@@ -205,131 +210,70 @@ impl Scale {
         }
         let curve = Curve::with(&times, self.processors).map_err(wrong)?;
         let title = printable(&path.display().to_string());
-        let result = vec![curve.sentence()];
+        let conclusion = Conclusion::of(&curve, &Circumstances::default());
         let (facts, varied, phases) = Default::default();
-        let about = About { title, facts, result, notes, time: "time", varied, phases };
+        let about = About { title, facts, conclusion, notes, time: "time", varied, phases };
         self.report(&curve, &about, None, |_| String::new())
     }
 
     /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
-        let system = |source| Failure::Job(Error::System { what: "running the command", source });
-        let combinations = Combination::all(&self.vary).map_err(Failure::Usage)?;
-        let described = Described { program: &self.program, prepare: self.prepare.as_ref(), is_weak: self.weak };
-        let whats: io::Result<Result<Vec<What>, String>> =
-            combinations.iter().map(|values| described.with(values)).collect();
-        let mut whats = whats.map_err(system)?.map_err(Failure::Usage)?;
-        let card = Card::here();
-        let processors = Processors::within(card.topology.allowed.len(), card.quota).usable as u64;
-        let workers = if self.workers.is_empty() { numbers(processors) } else { sorted(&self.workers) };
-        // The control runs in the same rounds.
-        let control = match &whats[..] {
-            [What { own: Some(own), .. }] if !self.weak => {
-                Control::of(&self.program, own, *workers.last().expect("at least one")).map_err(system)?
-            }
-            _ => None,
-        };
-        let control = control.map(|(control, what)| {
-            whats.push(what);
-            control
-        });
-        // 1. Run.
-        let programs = Program::all(whats, self.timeout).map_err(system)?;
-        let warm = workers.iter().rev().find(|count| **count <= processors).unwrap_or(&workers[0]);
-        let effort = Effort { repeats: self.repeats as usize, enough: ENOUGH };
-        let bar = ProgressBar::new(((workers.len() * effort.repeats + 1) * programs.len()) as u64);
-        let style = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}");
-        bar.set_style(style.expect("the template is right"));
-        let all = runs::make(&programs, &workers, *warm, &effort, |workers, round| {
-            if round as u64 * bar.length().unwrap_or(0) > 0 && bar.position() + 1 > bar.length().unwrap_or(0) {
-                bar.inc_length(1);
-            }
-            bar.set_message(if round == 0 {
-                "for warmth".to_owned()
-            } else {
-                format!("round {round}, workers: {workers}")
-            });
-            bar.inc(1);
-        });
-        let made = match all.map_err(system)? {
-            Ok(mut all) => {
-                let control = control.map(|control| (control, all.pop().expect("it ran last")));
-                let fastest = Table { combinations: &combinations, series: &all, is_weak: self.weak }.fastest();
-                let evidence = if self.no_account || self.weak {
-                    Ok(None)
-                } else {
-                    let place = Place::here(&card, processors, self.despite_load);
-                    self.evidence(&programs[fastest], &all[fastest], &place, &bar).map_err(system)?.map(Some)
-                };
-                evidence.map(|evidence| (all, control, fastest, evidence))
-            }
-            Err(signal) => Err(signal),
-        };
-        bar.finish_and_clear();
-        let (series, control, fastest, evidence) = match made {
-            Ok(made) => made,
+        let plan = Plan::of(self)?;
+        match plan.make(self)? {
+            Ok(measured) => self.conclude(&plan, &measured),
             Err(signal) => {
-                Program::end_by(programs, signal);
-                return Ok(());
+                plan.end_by(signal);
+                Ok(())
             }
-        };
-        let varied = Table { combinations: &combinations, series: &series, is_weak: self.weak };
-        let all = &series[fastest];
-        // 2. Collect failures.
-        let mut notes: Vec<String> = notes::failures(all);
+        }
+    }
+
+    /// Draws the conclusion from runs, and reports it.
+    fn conclude(&self, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
+        let Measured { series, without, fastest, evidence } = measured;
+        let all = &series[*fastest];
+        let failures = notes::failures(&plan.combinations, series);
         let wrong = |error: gristmill_diagnose::Error| system(io::Error::other(error.to_string()));
-        let times = match runs::times(all, self.weak) {
-            Ok(times) if times.points().next().is_some() => times,
-            Ok(_) => {
-                let why = notes.first().cloned().unwrap_or_default();
-                return Err(system(io::Error::other(format!("nothing could be measured. {why}"))));
-            }
-            Err(error) => return Err(wrong(error)),
-        };
-        // 3. Collect disturbances.
-        notes.extend(notes::disturbances(all));
-        notes.extend(self.keep(&combinations, &series));
-        let curve = Curve::with(&times, Some(processors)).map_err(wrong)?;
-        let mut result: Vec<String> = notes::under_load(all).into_iter().collect();
-        if self.weak {
-            result.push(WEAK.to_owned());
+        let times = runs::times(all, self.weak).map_err(wrong)?;
+        if times.points().next().is_none() {
+            let why = failures.first().map_or(String::new(), Failed::sentence);
+            return Err(system(io::Error::other(format!("nothing could be measured. {why}"))));
         }
-        match notes::too_short(all) {
-            Some(why) => result.push(why),
-            None => {
-                result.push(curve.sentence());
-                let is_ours = all.iter().flat_map(|series| &series.runs).any(|run| run.phases.is_some());
-                if curve.verdict == Verdict::Flat && !is_ours {
-                    result.push(format!("Does the command use the number that stands for {PLACE}?"));
-                }
-                result.extend(evidence.as_ref().and_then(|evidence| evidence.sentence(processors)));
-            }
-        }
-        let words: Vec<String> = self.program.iter().map(|word| printable(&word.to_string_lossy())).collect();
-        let mut facts: Vec<(String, String)> =
-            card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
-        let mark = |workers: u64| {
-            let Some(series) = all.iter().find(|series| series.workers == workers) else { return String::new() };
-            let busy = series.busy().map_or(String::new(), |busy| format!("{busy:.2} busy"));
-            let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
-            busy + load
+        let mut notes = notes::disturbances(all);
+        notes.extend(self.keep(&plan.combinations, series));
+        let curve = Curve::with(&times, Some(plan.processors)).map_err(wrong)?;
+        let circumstances = Circumstances {
+            failures,
+            is_weak: self.weak,
+            cause: evidence.as_ref().and_then(|evidence| evidence.sentence(plan.processors)),
+            threads: evidence.as_ref().map_or_else(Vec::new, notes::threads),
+            ..notes::circumstances(all)
         };
         let mut phases = phase_table::section(all);
-        if let Some((control, without)) = &control {
-            let paper = control.section(all, without, processors);
+        if let (Some(control), Some(without)) = (&plan.control, without) {
+            let paper = control.section(all, without, plan.processors);
             phases = Section { text: phases.text + &paper.text, html: phases.html + &paper.html };
         }
         let about = About {
-            title: words.join(" "),
-            facts,
-            result,
+            title: self.title(),
+            facts: facts(&plan.card),
+            conclusion: Conclusion::of(&curve, &circumstances),
             notes,
             time: if self.weak { "time / k" } else { "time" },
-            varied: varied.section(),
+            varied: plan.table(self, series).section(),
             phases,
         };
-        self.report(&curve, &about, evidence.as_ref(), mark)
+        self.report(&curve, &about, evidence.as_ref(), |workers| notes::mark(all, workers))?;
+        if circumstances.failures.is_empty() || self.keep_going {
+            return Ok(());
+        }
+        tell("the command failed in some of the runs, which the report names; --keep-going makes this no error");
+        Err(Failure::Told)
+    }
+
+    fn title(&self) -> String {
+        let words: Vec<String> = self.program.iter().map(|word| printable(&word.to_string_lossy())).collect();
+        words.join(" ")
     }
 
     /// Keeps the times of an application for later plans. Those of a growing input are of many inputs, and what prepares a run may
@@ -341,35 +285,6 @@ impl Scale {
         keep::keep(&path, &all, self.despite_load)
     }
 
-    /// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to end.
-    fn evidence(
-        &self,
-        program: &Program,
-        all: &[Series],
-        place: &Place,
-        bar: &ProgressBar,
-    ) -> io::Result<Result<Evidence, i32>> {
-        let begins = |workers| bar.set_message(format!("looked at, workers: {workers}"));
-        let mut evidence = match evidence::gather(program, all, begins)? {
-            Ok(evidence) => evidence,
-            Err(signal) => return Ok(Err(signal)),
-        };
-        evidence.despite_load = self.despite_load;
-        let loss = match self.experiments {
-            When::Auto => evidence.loss(place.processors).ok(),
-            When::Always => evidence.any_loss(place.processors),
-            When::Never => None,
-        };
-        if let Some((loss, busy)) = loss {
-            let begins = |change| bar.set_message(format!("{change}"));
-            evidence.findings = match experiments::make(program, all, (&loss, busy), place, self.experiments, begins)? {
-                Ok(findings) => findings,
-                Err(signal) => return Ok(Err(signal)),
-            };
-        }
-        Ok(Ok(evidence))
-    }
-
     /// Prints the report and writes the page.
     fn report(
         &self,
@@ -378,17 +293,20 @@ impl Scale {
         evidence: Option<&Evidence>,
         mark: impl Fn(u64) -> String,
     ) -> Result<(), Failure> {
-        let notes: String = about.notes.iter().map(|note| format!("{note}\n")).collect();
-        let account = evidence.map_or(String::new(), |evidence| evidence.table() + "\n");
-        let (table, drawn) = (text::table(curve, about.time, mark), text::drawn(curve));
-        let (varied, phases) = (&about.varied.text, &about.phases.text);
-        let text = format!("{varied}{table}\n{drawn}\n{phases}{account}{notes}{}", about.result.join(" "));
         if let Some(path) = &self.output {
             write_whole(path, &page::html(about, curve, evidence))?;
             tell(format_args!("the report is in {}", path.display()));
         }
-        print(text)
+        print(if self.json { json::object(about, curve) } else { text::report(about, curve, evidence, mark) })
     }
+}
+
+/// Returns the circumstances of the runs, as names and values.
+fn facts(card: &Card) -> Vec<(String, String)> {
+    let mut facts: Vec<(String, String)> =
+        card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
+    facts
 }
 
 /// Returns 1, 2, 4 and so on to twice the processors. With few processors, 3 and 6 are included.

@@ -1,28 +1,36 @@
-//! Sentences about the runs: those that failed, those that others disturbed, and those that are too short.
+//! Facts about the runs, beside their times: those that failed, those that others disturbed, and the processors in use.
 
 use gristmill_counters::load::Load;
+use gristmill_diagnose::{Circumstances, Counted, Disturbance, Failure};
 
+use super::evidence::{Evidence, Row};
 use super::runs::Series;
-use super::section::shown;
+use super::vary::Combination;
 use crate::terminal::messages::printable;
 
-/// Returns a sentence for each way in which the command failed.
-pub fn failures(all: &[Series]) -> Vec<String> {
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
-    for series in all {
+/// Returns the numbers of workers with which the command failed, by the values of other parameters and by the reason.
+pub fn failures(combinations: &[Combination], all: &[Vec<Series>]) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    for (values, series) in
+        combinations.iter().zip(all).flat_map(|(values, all)| all.iter().map(move |one| (values, one)))
+    {
         let Some(why) = &series.failure else { continue };
-        let workers = series.workers.to_string();
-        match said.iter_mut().find(|(reason, _)| reason == why) {
-            Some((_, list)) => list.push(workers),
-            None => said.push((why.clone(), vec![workers])),
+        let mut run = values.to_string();
+        if !run.is_empty() {
+            run.insert_str(0, " and ");
+        }
+        match series.runs.len() {
+            0 => {}
+            1 => run.push_str(", after a run that succeeded,"),
+            count => run.push_str(&format!(", after {count} runs that succeeded,")),
+        }
+        let why = printable(why.trim_end_matches('.'));
+        match failures.iter_mut().find(|other| other.why == why && other.run == run) {
+            Some(other) => other.workers.push(series.workers),
+            None => failures.push(Failure { workers: vec![series.workers], run, why }),
         }
     }
-    said.into_iter()
-        .map(|(why, list)| {
-            let workers = if list == ["1"] { "worker" } else { "workers" };
-            format!("With {} {workers} the command failed: {}.", list.join(", "), printable(why.trim_end_matches('.')))
-        })
-        .collect()
+    failures
 }
 
 /// Returns sentences about the load of other programs and about processes that the command left.
@@ -43,47 +51,64 @@ pub fn disturbances(all: &[Series]) -> Vec<String> {
     notes
 }
 
-/// Returns the sentence that precedes everything else: other programs used the processors.
-pub fn under_load(all: &[Series]) -> Option<String> {
+/// Returns what is known of the runs beside their times: the load of other programs, their length, and the processors in use.
+pub fn circumstances(all: &[Series]) -> Circumstances {
+    let longest = all.iter().filter_map(Series::median).reduce(f64::max);
+    Circumstances {
+        load: under_load(all),
+        too_short: longest.filter(|seconds| *seconds <= SECONDS_MIN),
+        // Our own applications do use it.
+        may_ignore_workers: all.iter().flat_map(|series| &series.runs).all(|run| run.phases.is_none()),
+        busy: all.iter().filter_map(|series| Some((series.workers, series.busy()?))).collect(),
+        ..Circumstances::default()
+    }
+}
+
+fn under_load(all: &[Series]) -> Option<Disturbance> {
     let loaded: Vec<Load> = all.iter().filter_map(Series::load).filter(Load::disturbs).collect();
     let load = Load::mean(loaded.iter().copied())?;
-    Some(format!(
-        "The machine was under load: with {} of {} numbers of workers others used {:.0} % of the processors. What follows may be \
-         their work; measure again when it is quiet.",
-        loaded.len(),
-        all.len(),
-        load.foreign * 100.0
-    ))
+    Some(Disturbance { numbers: loaded.len(), of: all.len(), share: load.foreign })
+}
+
+/// Returns how many threads of the command were there, on average, by number of workers.
+pub fn threads(evidence: &Evidence) -> Vec<(u64, f64)> {
+    let there = |Row { account, .. }: &Row| {
+        let Counted { workers, seconds, .. } = account.counted;
+        (workers, (account.whole() - account.absent) / seconds)
+    };
+    evidence.rows.iter().map(there).collect()
+}
+
+/// Returns what the table says of a number of workers: the processors in use, and whether other programs disturbed it.
+pub fn mark(all: &[Series], workers: u64) -> String {
+    let Some(series) = all.iter().find(|series| series.workers == workers) else { return String::new() };
+    let busy = series.busy().map_or(String::new(), |busy| format!("{busy:.2} busy"));
+    let load = if series.load().is_some_and(|load| load.disturbs()) { ", under load" } else { "" };
+    busy + load
 }
 
 /// Runs up to this long are mostly the start of a process.
 const SECONDS_MIN: f64 = 0.01;
-
-/// Returns the sentence that warns of runs which are too short to compare.
-pub fn too_short(all: &[Series]) -> Option<String> {
-    let longest = all.iter().filter_map(Series::median).reduce(f64::max).filter(|seconds| *seconds <= SECONDS_MIN)?;
-    Some(format!(
-        "The runs take {} at most, which is mostly the start of a process: their times say nothing about workers. Give the command more to \
-         do.",
-        shown(longest)
-    ))
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn failures_for_the_same_reason_are_one_sentence() {
+    fn failures_for_the_same_reason_are_one() {
         let series = |workers, failure: Option<&str>| Series {
             workers,
             failure: failure.map(str::to_owned),
             ..Series::default()
         };
-        let all = [series(1, None), series(2, Some("it broke.")), series(4, Some("it broke.")), series(8, Some("no"))];
-        assert_eq!(
-            failures(&all),
-            ["With 2, 4 workers the command failed: it broke.", "With 8 workers the command failed: no."]
-        );
+        let all = vec![vec![
+            series(1, None),
+            series(2, Some("it broke.")),
+            series(4, Some("it broke.")),
+            series(8, Some("no")),
+        ]];
+        let failed =
+            |workers: &[u64], why: &str| Failure { workers: workers.to_vec(), run: String::new(), why: why.to_owned() };
+        assert_eq!(failures(&[Combination::default()], &all), [failed(&[2, 4], "it broke"), failed(&[8], "no")]);
     }
 }

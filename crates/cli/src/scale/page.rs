@@ -1,6 +1,6 @@
 //! The report as a self-contained page.
 
-use gristmill_diagnose::{Curve, Fit};
+use gristmill_diagnose::{Conclusion, Curve, Fit};
 
 use super::chart;
 use super::evidence::Evidence;
@@ -14,8 +14,8 @@ pub struct About {
     pub title: String,
     /// The circumstances, as names and values.
     pub facts: Vec<(String, String)>,
-    /// The conclusions.
-    pub result: Vec<String>,
+    /// What the runs show.
+    pub conclusion: Conclusion,
     /// Notes for the reader.
     pub notes: Vec<String>,
     /// The name of the times: not simply `time` if they are divided by the workers.
@@ -34,8 +34,12 @@ pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String
         .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
         .collect();
     let facts = if facts.is_empty() { facts } else { format!("<h2>Circumstances</h2><dl>{facts}</dl>") };
-    let result: String =
-        about.result.iter().map(|sentence| format!("<p class='result'>{}</p>", escape(sentence))).collect();
+    let Conclusion { failures, statements } = &about.conclusion;
+    let result: String = failures
+        .iter()
+        .chain(statements)
+        .map(|statement| format!("<p class='result'>{}</p>", escape(&statement.sentence)))
+        .collect();
     let notes: String = about.notes.iter().map(|note| format!("<p class='note'>{}</p>", escape(note))).collect();
     let body = format!(
         "<h1>Where more workers stop helping</h1><p class='soft'>{}</p>{result}{notes}\
@@ -131,19 +135,23 @@ fn laws(curve: &Curve) -> String {
         let named = law.meanings().iter().zip(&fit.parameters);
         let parameters: Vec<String> = named.map(|(name, value)| format!("{name} {value}")).collect();
         format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td class='number'>{:.1} %</td><td class='number'>{:.1}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class='number'>{:.1} %</td><td class='number'>{}</td>\
+             <td class='number'>{:.1}</td></tr>",
             escape(&law.to_string()),
             escape(&parameters.join(", ")),
             escape(&fit.best.to_string()),
             fit.deviation * 100.0,
+            fit.chance.map_or("unknown".to_owned(), |chance| format!("{:.0} %", chance * 100.0)),
             fit.aicc - best
         )
     };
     let rows: String = curve.fits.iter().map(row).collect();
     format!(
-        "<details><summary>Laws</summary><p class='soft'>In brackets: where the true value lies in nine of ten cases. Behind: how far \
-         the times are from the law, and Akaike's criterion above that of the best; less than 2 is no difference.</p>\
+        "<details><summary>Laws</summary><p class='soft'>In brackets: where the true value lies in nine of ten cases. Then: how far \
+         the times are from the law; the chance that a law which holds would miss them by as much (below 10 % it is rejected; unknown if \
+         nothing ran twice); and Akaike's criterion above that of the best, where less than 2 is no difference. A bend is never named as the law, \
+         but a law must describe the times better than it does.</p>\
          <div class='scroll'><table><tr><th>Law</th><th>Parameters</th><th>Best number of workers</th>\
-         <th class='number'>Deviation</th><th class='number'>Criterion</th></tr>{rows}</table></div></details>"
+         <th class='number'>Deviation</th><th class='number'>Chance</th><th class='number'>Criterion</th></tr>{rows}</table></div></details>"
     )
 }

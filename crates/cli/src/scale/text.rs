@@ -4,7 +4,23 @@ use std::fmt::Write;
 
 use gristmill_diagnose::{Curve, Point, Trend};
 
+use super::evidence::Evidence;
+use super::page::About;
 use super::section::shown;
+
+/// Formats the whole report. Failures come first, and the conclusion last, where a terminal shows it.
+pub fn report(about: &About, curve: &Curve, evidence: Option<&Evidence>, mark: impl Fn(u64) -> String) -> String {
+    let line = |sentence: &str| format!("{sentence}\n");
+    let mut failures: String = about.conclusion.failures.iter().map(|failure| line(&failure.sentence)).collect();
+    if !failures.is_empty() {
+        failures.push('\n');
+    }
+    let notes: String = about.notes.iter().map(|note| line(note)).collect();
+    let account = evidence.map_or(String::new(), |evidence| evidence.table() + "\n");
+    let (table, drawn) = (table(curve, about.time, mark), drawn(curve));
+    let (varied, phases, conclusion) = (&about.varied.text, &about.phases.text, about.conclusion.sentence());
+    format!("{failures}{varied}{table}\n{drawn}\n{phases}{account}{notes}{conclusion}")
+}
 
 /// Formats a row for each number of workers. `time` is the name of the times.
 pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String {
@@ -104,7 +120,7 @@ pub fn regions(curve: &Curve) -> String {
         Trend::Gain => "gain",
         Trend::Saturation => "saturation",
         Trend::Loss => "loss",
-        Trend::Unclear => "unclear, as the times vary too much,",
+        Trend::Unclear => "unclear, because the times vary too much,",
     };
     let all: Vec<String> = curve
         .regions

@@ -110,10 +110,10 @@ fn a_history_that_may_only_be_read_is_listed_and_nothing_else() {
     }
     // What was written last lies beside it, and SQLite cannot read that here.
     allow(0o700, 0o600);
-    fs::remove_file(folder.join("h")).expect("there");
-    run(&folder, "batch", "cp h copy; cp h-wal copy-wal\n");
-    fs::rename(folder.join("copy"), folder.join("h")).expect("there");
-    fs::rename(folder.join("copy-wal"), folder.join("h-wal")).expect("there");
+    run(dir.path(), "batch", "cp h copy; cp h-wal copy-wal\n");
+    for end in ["", "-wal"] {
+        fs::rename(dir.path().join(format!("copy{end}")), folder.join(format!("h{end}"))).expect("there");
+    }
     allow(0o500, 0o400);
     let (is_good, _, told) = look("history");
     assert!(!is_good && told.contains("its last runs are in h-wal beside it") && names() == 2, "{told}");

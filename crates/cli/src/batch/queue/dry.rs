@@ -21,9 +21,11 @@ pub fn line(job: &Job, jobs: &[Job], folder: &Path) -> OsString {
         }
         _ => in_words(&job, directory).into(),
     };
-    if !job.after.is_empty() {
-        let after: Vec<&str> = job.after.iter().map(|before| jobs[*before].name.as_str()).collect();
-        line.push(format!("  # after {}", printable(&after.join(", "))));
+    for (before, when) in [(&job.after, "after"), (&job.after_any, "after any outcome of")] {
+        let names: Vec<&str> = before.iter().map(|before| jobs[*before].name.as_str()).collect();
+        if !names.is_empty() {
+            line.push(format!("  # {when} {}", printable(&names.join(", "))));
+        }
     }
     line
 }

@@ -22,6 +22,7 @@ use crate::terminal::messages::tell;
 pub struct Defaults {
     pub timeout: Option<Duration>,
     pub retries: u32,
+    pub retry_delay: Option<Duration>,
 }
 
 /// The jobs so far, and where further ones come from.
@@ -61,7 +62,7 @@ impl List {
         let (path, arriving) = if command.is_empty() {
             values.check_list()?;
             if let Some(path) = path.filter(|path| is_toml(path)) {
-                list.add(jobs_of_table(path, &values.shell())?);
+                list.add(jobs_of_table(path, &values.shell())?)?;
                 return Ok(list);
             }
             let path = path.filter(|path| path.as_os_str() != "-").map(Path::to_owned);
@@ -69,7 +70,7 @@ impl List {
         } else {
             match values.jobs(command)? {
                 CommandJobs::Whole(jobs) => {
-                    list.add(jobs);
+                    list.add(jobs)?;
                     return Ok(list);
                 }
                 CommandJobs::Arriving(path, template) => (path, Arriving::values(template, values.separator())),
@@ -124,19 +125,27 @@ impl List {
             if is_end {
                 self.source = None;
             }
-            self.add(jobs);
+            self.add(jobs)?;
         }
         Ok(from..self.jobs.len())
     }
 
-    fn add(&mut self, jobs: Vec<Job>) {
+    fn add(&mut self, jobs: Vec<Job>) -> Result<(), Failure> {
         for job in jobs {
             let mut job = job.in_folder(&self.folder);
             job.timeout = job.timeout.or(self.defaults.timeout).filter(|time| !time.is_zero());
             job.retries = job.retries.or(Some(self.defaults.retries));
+            if job.retry_delay.is_some() && job.retries == Some(0) {
+                let number = self.jobs.len() + 1;
+                return Err(Failure::Usage(format!(
+                    "job {number}: retry_delay has nothing to delay, because the job is not tried again; add retries"
+                )));
+            }
+            job.retry_delay = job.retry_delay.or(self.defaults.retry_delay);
             self.keys.push(self.next_keys.of(&job));
             self.jobs.push(job);
         }
+        Ok(())
     }
 }
 

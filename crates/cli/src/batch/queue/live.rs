@@ -38,6 +38,7 @@ impl Live {
         running: impl Iterator<Item = &'p Program>,
         (counts, all): (&Counts, Option<usize>),
         left: Option<Duration>,
+        held: Option<&str>,
     ) {
         let Some(bar) = &self.bar else { return };
         let now = Instant::now();
@@ -47,7 +48,7 @@ impl Live {
         if more > 0 {
             rows.push(format!("and {more} more"));
         }
-        rows.push(total(all, counts, left));
+        rows.push(total(all, counts, left, held));
         bar.set_message(rows.join("\n"));
     }
 
@@ -79,15 +80,17 @@ fn row(job: &Job, program: &Program, now: Instant) -> String {
     format!("{state:9} {:>7}  {name}{attempt}", seconds(now - program.began))
 }
 
-fn total(all: Option<usize>, counts: &Counts, left: Option<Duration>) -> String {
+fn total(all: Option<usize>, counts: &Counts, left: Option<Duration>, held: Option<&str>) -> String {
     let done = counts.succeeded + counts.failed + counts.skipped;
     let failed = if counts.failed > 0 { format!(", {} failed", counts.failed) } else { String::new() };
     let left = left.map_or(String::new(), |left| format!("; about {} left", seconds(left)));
+    let held = held.map_or(String::new(), |held| format!(" ({held})"));
     let all = all.map_or(String::new(), |all| format!(" of {all}"));
-    format!("{done}{all} done{failed}, {} running, {} waiting{left}", counts.running, counts.waiting)
+    format!("{done}{all} done{failed}, {} running, {} waiting{held}{left}", counts.running, counts.waiting)
 }
 
-fn seconds(time: Duration) -> String {
+/// Returns a time in its largest unit.
+pub fn seconds(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..=99 => format!("{seconds} s"),
@@ -104,7 +107,9 @@ mod tests {
     fn the_last_row_tells_how_far_the_queue_has_come() {
         let counts = Counts { waiting: 4, running: 2, succeeded: 3, failed: 1, ..Counts::default() };
         let left = Some(Duration::from_secs(150));
-        assert_eq!(total(Some(10), &counts, left), "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
-        assert_eq!(total(None, &counts, None), "4 done, 1 failed, 2 running, 4 waiting");
+        let row = total(Some(10), &counts, left, None);
+        assert_eq!(row, "4 of 10 done, 1 failed, 2 running, 4 waiting; about 3 min left");
+        let row = total(None, &counts, None, Some("held by --load"));
+        assert_eq!(row, "4 done, 1 failed, 2 running, 4 waiting (held by --load)");
     }
 }

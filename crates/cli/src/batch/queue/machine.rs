@@ -377,14 +377,16 @@ impl<'r, 'a, S: Source> Here<'r, 'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::queue::admission::{Admission, StartLimits};
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::list::{Defaults, List};
     use crate::batch::queue::reporter::Reports;
     use crate::batch::queue::runner::Before;
+    use crate::batch::queue::values::Values;
     use gristmill_counters::traffic::Monitored;
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
-    use gristmill_queue::{Queue, Rules};
+    use gristmill_queue::{Halt, Queue, Rules};
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -415,13 +417,13 @@ mod tests {
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
         let (_told, tell) = io::pipe().expect("a pipe");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports = Reports { output: None, history: None, json: false, quiet: true };
+        let reports = Reports { output: None, history: None, log: None, json: false, quiet: true };
         let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
-        let list = List::open(None, &words, Defaults::default()).expect("two jobs");
-        let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, keep_going: true });
+        let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
+        let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
         let link = Link { tell, signals };
-        let mut runner =
-            Runner::new(&reports, list, (Before::default(), queue), None, freezer, link).expect("a runner");
+        let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));
+        let mut runner = Runner::new(&reports, list, begin, None, freezer, link).expect("a runner");
         let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
         test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
         runner.end_programs();

@@ -1,6 +1,7 @@
 //! The queue: runs programs, keeps their output apart, and survives its own death.
 //!
 //! ```text
+//!  slots      a number of programs, or a share of the processors
 //!  values     the values of a command
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  paths      the files that the options name: all different ones
@@ -14,7 +15,9 @@
 //!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
+//!  admission  limits for starting: the load and the free memory
 //!  record     what is told of each: lines of JSON, the summary
+//!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
@@ -32,6 +35,7 @@
 //!  machine    this machine, as the scheduling policy sees it
 //! ```
 
+mod slots;
 mod values;
 mod list;
 mod paths;
@@ -45,7 +49,9 @@ mod identity;
 mod memory;
 mod program;
 mod guard;
+mod admission;
 mod record;
+mod log;
 mod recorder;
 mod live;
 mod timeline;
@@ -64,6 +70,7 @@ mod machine;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
@@ -72,13 +79,15 @@ use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
-use gristmill_queue::{Past, Rules, State};
+use gristmill_queue::{Halt, Past, Rules, State};
 use gristmill_schedule::Limits;
 
+use self::log::Log;
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
+use admission::Admission;
 use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
@@ -89,6 +98,7 @@ use probing::Probing;
 pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
+use slots::{Slots, slots};
 use values::Values;
 
 /// The options of the queue.
@@ -116,8 +126,13 @@ pub struct Programs {
     by_bandwidth: Option<ByBandwidth>,
 
     /// Go on after a program has failed; those that wait for it are skipped
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "halt")]
     keep_going: bool,
+
+    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never); soon,fail=N or
+    /// now,success=N count ends [default: soon]
+    #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
+    halt: Option<Halt>,
 
     /// Print the commands that would run, and run none
     #[arg(long)]
@@ -159,9 +174,16 @@ pub struct Programs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
 
+    /// How long to wait before a program that failed is tried again, unless its job says otherwise
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    retry_delay: Option<Duration>,
+
     /// Memory for all programs that run at the same time [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<usize>,
+
+    #[command(flatten)]
+    limits: admission::StartLimits,
 
     /// Print a line of JSON for each program that ends, instead of its output, which goes to standard error
     #[arg(long)]
@@ -170,6 +192,10 @@ pub struct Programs {
     /// Write a page that shows when each program ran
     #[arg(long, value_name = "FILE.html")]
     timeline: Option<PathBuf>,
+
+    /// Write a line for each attempt that ends into a table
+    #[arg(long, value_name = "FILE.tsv")]
+    log: Option<PathBuf>,
 
     /// The history of runs [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE", conflicts_with = "no_history")]
@@ -196,36 +222,17 @@ Examples:
 
 Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
 
-/// A number of programs at the same time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Slots {
-    Programs(usize),
-    /// Hundredths of the processors.
-    Percent(usize),
-}
-
-fn slots(text: &str) -> Result<Slots, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse::<usize>() {
-        Ok(number) if (1..=100_000).contains(&number) && text.ends_with('%') => Ok(Slots::Percent(number)),
-        Ok(number) if (1..=100_000).contains(&number) => Ok(Slots::Programs(number)),
-        _ => Err("write a number such as 4, or a share of the processors such as 200%".to_owned()),
-    }
-}
-
-impl Slots {
-    fn of(self, processors: usize) -> usize {
-        match self {
-            Slots::Programs(count) => count,
-            Slots::Percent(percent) => (processors * percent / 100).max(1),
-        }
-    }
-}
-
 impl Programs {
     pub fn run(&self) -> Result<(), Failure> {
-        let defaults = Defaults { timeout: self.timeout, retries: self.retries };
+        self.limits.check()?;
+        let defaults = Defaults { timeout: self.timeout, retries: self.retries, retry_delay: self.retry_delay };
         let list = List::open(self.jobs.as_deref(), &self.command, &self.values, defaults)?;
+        // Those that arrive later say nothing of it.
+        if self.retry_delay.is_some() && self.retries == 0 && list.jobs().iter().all(|job| job.retries == Some(0)) {
+            return Err(Failure::Usage(
+                "--retry-delay has nothing to delay: no job is tried again; add --retries N".to_owned(),
+            ));
+        }
         memory::check(list.jobs(), self.memory)?;
         let history = self.history.clone().or_else(in_home).filter(|_| !self.no_history);
         self.check_paths(history.as_deref())?;
@@ -255,7 +262,7 @@ impl Programs {
         let rules = Rules {
             slots,
             memory_bytes: self.memory.map_or(available_bytes, |bytes| bytes as u64),
-            keep_going: self.keep_going,
+            halt: if self.keep_going { Halt::NEVER } else { self.halt.unwrap_or(Halt::SOON) },
         };
         if self.dry_run {
             return dry_run(list, &before, rules);
@@ -266,6 +273,7 @@ impl Programs {
         if let Some(output) = &self.output {
             Folder::make(output).map_err(|source| Failure::output(output, source))?;
         }
+        let log = self.log.as_deref().map(Log::open).transpose()?.map(Rc::new);
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let limits = memory::limits(list.jobs(), &freezer, self.quiet);
@@ -278,12 +286,15 @@ impl Programs {
                 held_max,
             },
             history,
+            log,
             json: self.json,
             quiet: self.quiet,
         };
+        let admission = Admission::new(self.limits, processors);
         let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
-            let mut runner = match Runner::new(&reports, list, (before, queue), journal.as_ref(), &freezer, link) {
+            let begin = (before, queue, admission);
+            let mut runner = match Runner::new(&reports, list, begin, journal.as_ref(), &freezer, link) {
                 Ok(runner) => runner,
                 Err(source) => {
                     tell(format_args!("preparing to run programs: {source}"));
@@ -345,6 +356,7 @@ impl Programs {
             ("--timeline", self.timeline.as_deref()),
             ("--output", self.output.as_deref()),
             ("--history", history),
+            ("--log", self.log.as_deref()),
         ];
         paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
     }
@@ -442,17 +454,5 @@ fn dry_run(mut list: List, before: &Before, rules: Rules) -> Result<(), Failure>
         }
         list.take_in()?;
         before.add(&list, from, &mut queue);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_at_the_same_time_are_a_number_or_a_share_of_the_processors() {
-        let of = |text: &str| slots(text).map(|slots| slots.of(4));
-        assert_eq!([of("3"), of("200%"), of("10%")], [Ok(3), Ok(8), Ok(1)]);
-        assert!(["0", "-1", "x", "%", "0%", "999999"].iter().all(|text| slots(text).is_err()));
     }
 }

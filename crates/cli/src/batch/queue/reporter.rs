@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use gristmill_queue::{Job, Queue, State};
 use gristmill_schedule::Reason;
 
 use super::live::Live;
+use super::log::Log;
 use super::printer::Style;
 use super::program::Program;
 use super::record::{Record, decisions, json_summary, summary};
@@ -24,6 +26,8 @@ pub struct Reports {
     /// How their output is printed.
     pub style: Style,
     pub history: Option<PathBuf>,
+    /// The table of attempts.
+    pub log: Option<Rc<Log>>,
     /// Lines of JSON on standard output.
     pub json: bool,
     /// No table, and of the summary only what failed.
@@ -34,6 +38,7 @@ pub struct Reports {
 pub struct Reporter {
     records: Vec<Record>,
     pub recorder: Recorder,
+    log: Option<Rc<Log>>,
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     pub live: Live,
@@ -43,6 +48,8 @@ pub struct Reporter {
     tier: Option<&'static str>,
     pub json: bool,
     pub quiet: bool,
+    /// A report could not be written.
+    pub is_broken: bool,
     began: Instant,
 }
 
@@ -54,11 +61,13 @@ impl Reporter {
             records: Vec::new(),
             usual: Vec::new(),
             recorder,
+            log: reports.log.clone(),
             live,
             decided: BTreeMap::new(),
             tier: None,
             json: reports.json,
             quiet: reports.quiet,
+            is_broken: false,
             began: Instant::now(),
         }
     }
@@ -94,16 +103,38 @@ impl Reporter {
     pub fn note(&mut self, job: &Job, record: Record) -> Option<Written> {
         let line = self.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
         self.recorder.note(&record);
+        if let Some(Err(why)) = self.log.as_ref().map(|log| log.attempt(job, &record)) {
+            self.lost(&why);
+        }
         self.records.push(record);
         line
     }
 
+    /// Writes the jobs that were skipped to the log.
+    pub fn log_skipped(&mut self, jobs: &[Job], queue: &Queue) {
+        let Some(log) = self.log.clone() else { return };
+        for (number, job) in jobs.iter().enumerate() {
+            if matches!(queue.states()[number], State::Skipped(_))
+                && let Err(why) = log.skipped(number, job)
+            {
+                self.lost(&why);
+            }
+        }
+    }
+
+    fn lost(&mut self, why: &str) {
+        self.live.aside(|| tell(why));
+        self.is_broken = true;
+    }
+
     /// Draws the table again, if it is shown.
-    pub fn show(&mut self, jobs: &[Job], queue: &Queue, running: &BTreeMap<usize, Program>) {
+    ///
+    /// `held` says why no further program begins, if that is so.
+    pub fn show(&mut self, jobs: &[Job], queue: &Queue, running: &BTreeMap<usize, Program>, held: Option<&str>) {
         if self.live.is_shown() {
             let left = self.time_left(queue, running).filter(|_| queue.is_closed());
             let all = queue.is_closed().then_some(jobs.len());
-            self.live.show(jobs, running.values(), (&queue.counts(), all), left);
+            self.live.show(jobs, running.values(), (&queue.counts(), all), left, held);
         }
     }
 

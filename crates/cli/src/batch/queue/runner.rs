@@ -18,12 +18,14 @@ use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::admission::{Admission, Young};
 use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
 use super::handed::hand_over;
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
 use super::list::List;
+use super::live::seconds;
 use super::printer::Printer;
 use super::program::{Ending, Observed, Program, outcome_of};
 use super::ready::Ready;
@@ -49,6 +51,9 @@ const WAITING_MAX: usize = 100_000;
 const REDRAW: Duration = Duration::from_millis(200);
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
+
+/// The longest wait, after which all is looked at again.
+const WAIT_MAX_MS: u128 = 3_600_000;
 
 /// What a round came to: the given moment, the end of a program, or the end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +99,8 @@ pub struct Runner<'a> {
     list: List,
     before: Before,
     queue: Queue,
+    admission: Admission,
+    began: Instant,
     /// The list is among what is waited for.
     awaits_list: bool,
     /// `None` without a journal, or after a problem with it.
@@ -114,6 +121,8 @@ pub struct Runner<'a> {
     output: Option<PathBuf>,
     /// When the first end was written that may not be on the disk.
     unsynced_since: Option<Instant>,
+    /// The queue has halted, and what runs was ended if the rule says so.
+    has_halted: bool,
     /// The number of requests to stop.
     stops: u32,
     /// The guard has died.
@@ -126,7 +135,7 @@ impl<'a> Runner<'a> {
     pub fn new(
         reports: &Reports,
         list: List,
-        (before, queue): (Before, Queue),
+        (before, queue, admission): (Before, Queue, Admission),
         journal: Option<&'a Journal>,
         freezer: &'a Freezer,
         link: Link,
@@ -139,6 +148,8 @@ impl<'a> Runner<'a> {
             list,
             before,
             queue,
+            admission,
+            began: Instant::now(),
             awaits_list: false,
             journal,
             freezer,
@@ -154,6 +165,7 @@ impl<'a> Runner<'a> {
             observed: Observed::default(),
             output: reports.output.clone(),
             unsynced_since: None,
+            has_halted: false,
             stops: 0,
             is_alone: false,
             is_broken: false,
@@ -169,10 +181,14 @@ impl<'a> Runner<'a> {
     pub fn report(&self) -> i32 {
         let counts = self.queue.counts();
         self.reporter.summarise(self.list.jobs(), &self.queue);
+        // As many have succeeded as were wanted.
+        let is_enough = self.queue.halted().is_some_and(|halt| halt.is_of_success);
+        let is_broken = self.is_broken || self.reporter.is_broken;
         let is_unfinished = counts.waiting > 0 || !self.queue.is_closed();
         match () {
+            () if is_enough && self.stops == 0 && !is_broken => 0,
             () if self.stops > 0 && is_unfinished => INTERRUPTED,
-            () if self.is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
+            () if is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
             () => 0,
         }
     }
@@ -191,15 +207,14 @@ impl<'a> Runner<'a> {
                 return Ok(RoundEnd::Program);
             }
             let mut until = until;
-            while self.printer.has_room(!self.running.is_empty())
-                && let Some(job) = self.queue.begin()
-            {
+            while let Some(job) = self.next_job()? {
                 if !self.begin(job)? {
                     // It may be tried again and again, so signals are looked for in between.
                     until = Some(Instant::now());
                     break;
                 }
             }
+            self.halt();
             // A job that was refused has its turn without a step.
             self.printer.see(&self.queue);
             if self.queue.is_over() && self.running.is_empty() && self.printer.next().is_none() {
@@ -210,8 +225,57 @@ impl<'a> Runner<'a> {
         Ok(RoundEnd::Moment)
     }
 
+    /// Returns the job that begins now, if any may.
+    fn next_job(&mut self) -> io::Result<Option<usize>> {
+        self.queue.set_now(self.began.elapsed());
+        if !self.printer.has_room(!self.running.is_empty()) || self.queue.next_job().is_none() {
+            self.admission.is_idle();
+            return Ok(None);
+        }
+        let (now, jobs) = (Instant::now(), self.list.jobs());
+        let young =
+            |program: &Program| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };
+        if self.admission.admits(self.running.values().map(young), now)? {
+            return Ok(self.queue.begin());
+        }
+        let running = self.running.len();
+        if (running == 0 || !self.reporter.quiet)
+            && let Some(news) = self.admission.news(running)
+        {
+            self.reporter.live.aside(|| tell(news));
+        }
+        Ok(None)
+    }
+
+    /// Says when the next job is tried again, if nothing runs until then.
+    fn next_attempt(&self) -> Option<String> {
+        let at = self.queue.next_retry().filter(|_| self.running.is_empty())?;
+        Some(format!("the next attempt is in {}", seconds(at.saturating_sub(self.began.elapsed()))))
+    }
+
+    /// Once the queue has halted, asks running programs to end if the rule says so, but none that runs whatever the outcome of others.
+    fn halt(&mut self) {
+        let Some(halt) = self.queue.halted().filter(|_| !self.has_halted) else { return };
+        self.has_halted = true;
+        if halt.ends_running {
+            let queue = &self.queue;
+            let asked = self.running.iter_mut().filter(|(job, _)| !queue.runs_anyway(**job));
+            let count = asked.map(|(_, program)| program.ask_to_end(Ending::Asked)).count();
+            if count > 0 && !self.reporter.quiet {
+                let why = if halt.is_of_success { "success" } else { "a failure" };
+                let programs = if count == 1 {
+                    "the program that still runs is".into()
+                } else {
+                    format!("{count} programs that still run are")
+                };
+                self.reporter.live.aside(|| tell(format_args!("after {why}, {programs} asked to end (--halt now)")));
+            }
+        }
+    }
+
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
+        self.reporter.log_skipped(self.list.jobs(), &self.queue);
         self.sync();
         while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
@@ -270,8 +334,10 @@ impl<'a> Runner<'a> {
         let redraw = self.reporter.live.is_shown().then_some(self.redraw_at);
         let sweep = (!self.remains.is_empty()).then_some(self.sweep_at);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let next = [until, ticks, redraw, sweep, sync, self.printer.next()].into_iter().flatten().min();
-        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis() as u32 + 1);
+        let retry = self.queue.next_retry().and_then(|at| self.began.checked_add(at));
+        let look = self.admission.looks_at(now);
+        let next = [until, ticks, redraw, sweep, sync, self.printer.next(), retry, look].into_iter().flatten().min();
+        let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis().min(WAIT_MAX_MS) as u32 + 1);
         let mut ended = Vec::new();
         self.watch_list()?;
         for ready in self.watch.wait(wait_ms)? {
@@ -295,7 +361,8 @@ impl<'a> Runner<'a> {
             self.sweep_at = now + SWEEP;
         }
         if self.redraw_at <= now {
-            self.reporter.show(self.list.jobs(), &self.queue, &self.running);
+            let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
+            self.reporter.show(self.list.jobs(), &self.queue, &self.running, held.as_deref());
             self.redraw_at = now + REDRAW;
         }
         Ok(())
@@ -354,7 +421,7 @@ impl<'a> Runner<'a> {
     fn begin(&mut self, job: usize) -> io::Result<bool> {
         let slot = self.free_slot();
         let attempt = self.queue.attempts(job);
-        if !self.list.jobs()[job].after.is_empty() {
+        if !self.list.jobs()[job].after.is_empty() || self.queue.runs_anyway(job) {
             self.sync();
         }
         self.write(&[Entry::Start { key: self.list.key(job).to_owned(), attempt, at_ms: now_ms() }]);
@@ -419,6 +486,7 @@ impl<'a> Runner<'a> {
 
     /// Sees programs end.
     fn end(&mut self, jobs: &[usize]) -> io::Result<()> {
+        self.queue.set_now(self.began.elapsed());
         // 1. How each ended.
         let (mut ends, mut ended) = (Vec::new(), Vec::new());
         for job in jobs {
@@ -458,6 +526,7 @@ impl<'a> Runner<'a> {
             // 4.
             let took = program.began.elapsed();
             let used = reap(program.started.pid)?;
+            self.admission.note_used(used.memory_bytes);
             let (group, left_processes) = program.end_rest();
             if left_processes {
                 self.remains.add(group);

@@ -20,7 +20,7 @@ use crate::terminal::messages::tell;
 const SILENCE_MS: u32 = 1000;
 
 /// How values and lines become jobs.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Values {
     /// Take values from the lines of this file, - for standard input; may be given several times, as ::: may
     #[arg(long, short, value_name = "FILE")]
