@@ -415,9 +415,10 @@ mod tests {
 
     /// Runs `test` with two programs that compute until they are killed.
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
-        let (_told, tell) = io::pipe().expect("a pipe");
+        let (_told, tell) = std::os::unix::net::UnixStream::pair().expect("sockets");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports = Reports { output: None, history: None, log: None, json: false, quiet: true };
+        let reports =
+            Reports { output: None, style: Default::default(), history: None, log: None, json: false, quiet: true };
         let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
         let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
         let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });

@@ -133,7 +133,7 @@ impl Printer {
     ///
     /// If nothing runs, what waits for an earlier job waits for one that has yet to begin, perhaps after another. So one may always begin then.
     pub fn has_room(&self, runs_any: bool) -> bool {
-        self.printing.len() < UNPRINTED_MAX && (self.held.len() < self.style.held_max || !runs_any)
+        self.printing.len() < UNPRINTED_MAX && (self.held.len() <= self.style.held_max || !runs_any)
     }
 
     /// When there may be something to print.
