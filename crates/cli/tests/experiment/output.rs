@@ -216,14 +216,21 @@ fn what_others_put_into_the_folder_of_outputs_is_refused() {
     assert_eq!([mode(""), mode("stdout"), mode("stderr"), mode(".job")], [0o700, 0o600, 0o600, 0o600]);
 }
 
-/// The lines of a program, by its number: as `awk` prints them, computed here by other means.
-fn expected(job: usize, bytes: usize) -> Vec<u8> {
-    let mut all = Vec::with_capacity(bytes + 32);
-    for line in 0.. {
-        if all.len() >= bytes {
-            break;
-        }
-        all.extend(format!("{job} {line} {}\n", (line * 7919 + job * 104_729) % 1_000_003).bytes());
+/// The first number of a program, so that all its numbers have as many digits.
+const FIRST: usize = 1_000_000_000;
+/// The parts of its output, with a pause behind each.
+const PARTS: usize = 10;
+
+/// As `seq` prints the numbers of a program, computed by counting digits up.
+fn expected(job: usize, lines: usize) -> Vec<u8> {
+    let mut line = format!("{}\n", job * FIRST).into_bytes();
+    let mut all = Vec::with_capacity(lines * line.len());
+    for _ in 0..lines {
+        all.extend_from_slice(&line);
+        let nines = line.iter().rev().skip(1).take_while(|digit| **digit == b'9').count();
+        let last = line.len() - 2;
+        line[last - nines] += 1;
+        line[last - nines + 1..=last].fill(b'0');
     }
     all
 }
@@ -236,16 +243,17 @@ fn every_byte_is_kept_whatever_is_killed_or_stopped() {
     let (programs, megabytes) = set.split_once('x').map_or((12, 2), |(programs, megabytes)| {
         (programs.parse::<usize>().expect("a number"), megabytes.parse::<usize>().expect("a number"))
     });
-    let bytes = megabytes * 1_000_000;
+    let part = megabytes * 1_000_000 / "1000000000\n".len() / PARTS;
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().display();
-    let awk = "BEGIN { for (l = 0; n < b; l++) { s = j \" \" l \" \" (l * 7919 + j * 104729) % 1000003 \"\\n\"; n += length(s); printf \"%s\", s } }";
-    fs::write(dir.path().join("print.awk"), awk).expect("written");
-    let lines: String = (1..=programs)
-        .map(|job| {
-            format!("echo {job} >> begun; awk -v j={job} -v b={bytes} -f {path}/print.awk && echo {job} >> ended\n")
-        })
-        .collect();
+    let line = |job: usize| {
+        let from = job * FIRST;
+        format!(
+            ": {path}; i=0; while [ $i -lt {PARTS} ]; do seq $(({from} + i * {part})) $(({from} + i * {part} + {part} - 1)) || exit; \
+             sleep 0.01; i=$((i + 1)); done\n"
+        )
+    };
+    let lines: String = (1..=programs).map(line).collect();
     fs::write(dir.path().join("jobs"), &lines).expect("written");
     let mut random = fastrand::Rng::with_seed(44);
     let journal = dir.path().join("journal");
@@ -281,7 +289,7 @@ fn every_byte_is_kept_whatever_is_killed_or_stopped() {
         let past = past();
         let has_succeeded = |job: usize| past.ended.get(&keys[job - 1]) == Some(&Outcome::Exited(0));
         for (job, file) in kept(&dir.path().join("out"), "stdout") {
-            let (read, all) = (fs::read(file).expect("there"), expected(job, bytes));
+            let (read, all) = (fs::read(file).expect("there"), expected(job, PARTS * part));
             assert!(all.starts_with(&read), "round {round}: job {job} has other bytes among its {}", read.len());
             assert!(!has_succeeded(job) || read.len() == all.len(), "round {round}: job {job} lacks its end");
         }

@@ -6,6 +6,7 @@
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
+//!  ready      what the runner waits for
 //!  stream     a pipe that a program writes to, and the file that keeps it
 //!  capture    the streams of a program, and the folders of --output
 //!  handed     the streams that the guard would finish
@@ -21,11 +22,10 @@
 //!  live       the table on a terminal
 //!  timeline   a page with a bar for each program
 //!  remains    what programs left running when they ended
-//!  reporter   reports on the programs, with record, recorder and live
 //!  tagged     the lines of a program, for --live
 //!  written    text that is being printed
 //!  printer    prints the output of programs, in the order of --order
-//!  ready      what the runner waits for
+//!  reporter   reports on the programs, with record, recorder and live
 //!  runner     begins programs and sees them end
 //!  dry        the line that stands for a job with --dry-run
 //!  choice     whether programs are chosen, or only observed
@@ -40,6 +40,7 @@ mod values;
 mod list;
 mod paths;
 mod journal;
+mod ready;
 mod stream;
 mod capture;
 mod handed;
@@ -55,11 +56,10 @@ mod recorder;
 mod live;
 mod timeline;
 mod remains;
-mod reporter;
 mod tagged;
 mod written;
 mod printer;
-mod ready;
+mod reporter;
 mod runner;
 mod dry;
 mod choice;

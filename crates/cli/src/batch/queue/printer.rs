@@ -117,13 +117,13 @@ impl Printer {
         if self.style.order == Order::End {
             return;
         }
-        let is_over = |state: &State| match state {
-            State::Ended(_) | State::Skipped(_) => true,
+        let is_over = |job: usize| match queue.states().get(job) {
+            Some(State::Ended(_) | State::Skipped(_)) => true,
             // It does not begin any more.
-            State::Waiting => queue.is_stopped(),
-            State::Running => false,
+            Some(State::Waiting) => queue.is_over() || queue.is_stopped() && !queue.runs_anyway(job),
+            Some(State::Running) | None => false,
         };
-        while queue.states().get(self.turn).is_some_and(is_over) {
+        while is_over(self.turn) {
             self.turn += 1;
             self.printing.extend(self.held.remove(&self.turn).into_iter().flatten());
         }
@@ -133,7 +133,7 @@ impl Printer {
     ///
     /// If nothing runs, what waits for an earlier job waits for one that has yet to begin, perhaps after another. So one may always begin then.
     pub fn has_room(&self, runs_any: bool) -> bool {
-        self.printing.len() < UNPRINTED_MAX && (self.held.len() < self.style.held_max || !runs_any)
+        self.printing.len() < UNPRINTED_MAX && (self.held.len() <= self.style.held_max || !runs_any)
     }
 
     /// When there may be something to print.
