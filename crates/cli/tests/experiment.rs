@@ -13,6 +13,8 @@ mod machine;
 mod memory;
 #[path = "experiment/own_files.rs"]
 mod own_files;
+#[path = "experiment/output.rs"]
+mod output;
 #[path = "experiment/private.rs"]
 mod private;
 #[path = "experiment/queue.rs"]

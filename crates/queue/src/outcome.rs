@@ -18,12 +18,19 @@ pub enum Outcome {
     OutOfMemory,
     /// It could not be started; the reason.
     Refused(String),
+    /// Some of its output could not be kept, so it was ended, and is to run again; the reason.
+    Incomplete(String),
 }
 
 impl Outcome {
     /// Returns true for exit status 0.
     pub fn is_success(&self) -> bool {
         *self == Outcome::Exited(0)
+    }
+
+    /// Returns false if the job is not done, however it ended: it is not tried again now, and has no end in the journal.
+    pub fn is_end(&self) -> bool {
+        !matches!(self, Outcome::Incomplete(_))
     }
 
     /// Reads what [`fmt::Display`] wrote.
@@ -45,6 +52,7 @@ impl Outcome {
             "exit" => rest.parse().ok().map(Outcome::Exited),
             "signal" => rest.parse().ok().map(Outcome::Killed),
             "refused:" => Some(Outcome::Refused(rest.to_owned())),
+            "incomplete:" => Some(Outcome::Incomplete(rest.to_owned())),
             _ => None,
         }
     }
@@ -58,6 +66,7 @@ impl fmt::Display for Outcome {
             Outcome::TimedOut => f.write_str(TIMED_OUT),
             Outcome::OutOfMemory => f.write_str(OUT_OF_MEMORY),
             Outcome::Refused(why) => write!(f, "refused: {why}"),
+            Outcome::Incomplete(why) => write!(f, "incomplete: {why}"),
         }
     }
 }
@@ -75,6 +84,7 @@ mod tests {
             Outcome::TimedOut,
             Outcome::OutOfMemory,
             Outcome::Refused("no such file".into()),
+            Outcome::Incomplete("no room".into()),
         ] {
             assert_eq!(Outcome::parse(&outcome.to_string()), Some(outcome));
         }

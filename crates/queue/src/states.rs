@@ -258,7 +258,7 @@ impl Queue {
         assert_eq!(self.states[job], State::Running, "only a job that runs can end");
         self.release(job);
         let is_success = outcome.is_success();
-        let is_tried_again = !is_success && self.attempts[job] <= self.jobs[job].retries;
+        let is_tried_again = !is_success && outcome.is_end() && self.attempts[job] <= self.jobs[job].retries;
         if !is_tried_again {
             self.finish(job, outcome);
             self.count(is_success);

@@ -1,123 +1,122 @@
 //! The output of each program, kept apart from that of the others.
 //!
-//! Without `--output`, it goes to files without a name, and is printed on this process's own streams when the program has ended, whole.
+//! With `--output`, it goes to files in a folder of the job. Folder and files are this user's alone, and nothing that somebody else has put there is followed, opened or
+//! written over. Without, it goes to files that have no name, and is printed on this process's own streams.
 
-use std::fs::{self, File};
-use std::io::{self, Cursor, Read, Seek, Write};
-use std::os::fd::AsFd;
+use std::fs::{File, Permissions};
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use gristmill_os::folder::Folder;
 use gristmill_os::room::{named, temporary_folder};
-use gristmill_os::wake::has_room;
+use gristmill_os::wake::Watch;
 use gristmill_queue::Job;
 
-use crate::terminal::standard_output::standard_output;
+use super::ready::{Ready, STREAMS};
+use super::stream::Stream;
 
-/// The files that a program writes to.
+/// The output of a running program.
 pub struct Capture {
-    pub stdout: File,
-    pub stderr: File,
-    /// Their folder, if they have names.
+    job: usize,
+    /// Standard output and standard error.
+    streams: [Stream; STREAMS],
+    /// The folder of their files, if these have names.
     pub folder: Option<PathBuf>,
+    /// The reason why some of it could not be kept.
+    problem: Option<String>,
 }
 
 /// The longest part of a job's name in that of its folder.
 const NAME_LETTERS: usize = 40;
 
 impl Capture {
-    /// Begins the files of an attempt. The first one's are `stdout` and `stderr`, later ones have the number of the attempt.
-    pub fn begin(output: Option<&Path>, (number, job): (usize, &Job), key: &str, attempt: u32) -> io::Result<Capture> {
-        let Some(output) = output else {
-            let file = || tempfile::tempfile_in(temporary_folder()).map_err(|error| about(&temporary_folder(), error));
-            return Ok(Capture { stdout: file()?, stderr: file()?, folder: None });
-        };
-        let begin = || {
-            let folder = folder(output, &folder_name(number, &job.name), key)?;
-            if attempt == 1 {
-                remove_attempts(&folder)?;
+    /// Begins the streams of an attempt, and returns the ends that the program writes to. The first attempt's files are `stdout` and `stderr`, those of later ones have
+    /// its number.
+    pub fn begin(
+        output: Option<&Path>,
+        (number, job): (usize, &Job),
+        key: &str,
+        attempt: u32,
+    ) -> io::Result<(Capture, [PipeWriter; STREAMS])> {
+        let (files, folder) = match output {
+            None => ([None, None], None),
+            Some(output) => {
+                let begun = files(output, &folder_name(number, &job.name), key, attempt);
+                let (files, folder) = begun.map_err(|error| about(output, error))?;
+                (files.map(Some), Some(folder))
             }
-            let suffix = if attempt > 1 { format!(".{attempt}") } else { String::new() };
-            let [stdout, stderr] =
-                ["stdout", "stderr"].map(|name| File::create(folder.join(format!("{name}{suffix}"))));
-            Ok(Capture { stdout: stdout?, stderr: stderr?, folder: Some(folder) })
         };
-        begin().map_err(|error| about(output, error))
+        let [out, error] = files;
+        let ((out, out_writer), (error, error_writer)) = (Stream::begin(out)?, Stream::begin(error)?);
+        let capture = Capture { job: number, streams: [out, error], folder, problem: None };
+        Ok((capture, [out_writer, error_writer]))
     }
 
-    /// Returns the program's output, ready to be printed: standard output as such, or on standard error with `aside`, and the rest on standard error. Output that is kept
-    /// in a folder is not printed.
-    pub fn written(self, aside: bool) -> io::Result<Vec<Written>> {
-        let files = if self.folder.is_none() { vec![(self.stdout, aside), (self.stderr, true)] } else { Vec::new() };
-        let mut all = Vec::new();
-        for (mut file, is_error) in files {
-            if file.metadata()?.len() > 0 {
-                // The program shares the position in the file.
-                file.rewind()?;
-                all.push(Written { from: Box::new(file), is_error });
+    /// Standard output and standard error.
+    pub fn streams(&self) -> &[Stream; STREAMS] {
+        &self.streams
+    }
+
+    /// Waits for what the program writes from now on.
+    pub fn watch(&self, watch: &Watch) -> io::Result<()> {
+        for (stream, pipe) in self.streams.iter().map(Stream::pipe).enumerate() {
+            let number = Ready::Stream { job: self.job, stream }.number();
+            pipe.map_or(Ok(()), |pipe| watch.add(pipe, number))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what is in a pipe that is ready. Returns false if that cannot be kept; then nobody reads the pipe any more.
+    pub fn drain(&mut self, stream: usize, watch: &Watch) -> io::Result<bool> {
+        match self.streams[stream].drain() {
+            Ok(0) => self.close(stream, watch)?,
+            Ok(_) => {}
+            Err(error) => {
+                self.note_problem(&error);
+                self.close(stream, watch)?;
             }
         }
-        Ok(all)
+        Ok(self.problem.is_none())
+    }
+
+    /// Keeps what an ended program has left in its pipes, and closes them. Returns the reason why some of its output is not kept, if there is one.
+    pub fn finish(&mut self, watch: &Watch) -> io::Result<Option<String>> {
+        for stream in 0..STREAMS {
+            if let Err(error) = self.streams[stream].drain() {
+                self.note_problem(&error);
+            }
+            self.close(stream, watch)?;
+        }
+        Ok(self.problem.take())
+    }
+
+    /// The files of both streams, as far as anything was written.
+    pub fn into_files(self) -> [Option<File>; STREAMS] {
+        self.streams.map(|stream| stream.into_file())
+    }
+
+    /// The guard has a copy of the pipe, so closing it would not end the watch.
+    fn close(&mut self, stream: usize, watch: &Watch) -> io::Result<()> {
+        self.streams[stream].pipe().map_or(Ok(()), |pipe| watch.remove(pipe))?;
+        self.streams[stream].close();
+        Ok(())
+    }
+
+    fn note_problem(&mut self, error: &io::Error) {
+        let folder = self.folder.clone().unwrap_or_else(temporary_folder);
+        let next = match error.kind() {
+            io::ErrorKind::StorageFull => "; make room there",
+            io::ErrorKind::QuotaExceeded => "; make room there, or have the quota raised",
+            io::ErrorKind::FileTooLarge => "; raise the limit of file sizes (ulimit -f)",
+            _ => "",
+        };
+        self.problem.get_or_insert_with(|| format!("{}{next}", not_kept(&folder, error)));
     }
 }
 
-/// The bytes that a pipe takes without waiting once it takes any.
-const PIECE_BYTES: usize = 4096;
-/// The pieces that are printed without looking for anything else.
-const PIECES: usize = 256;
-
-/// The milliseconds in which a reader that reads makes room.
-const ROOM_MS: u32 = 1;
-
-/// How far something was printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Printed {
-    All,
-    /// There is more, and may be room for it.
-    Part,
-    NoRoom,
-}
-
-/// Text that is being printed: a program's output, or a line about it. It is printed in pieces, and only while the stream has room, so that the queue can go on with its
-/// other work while nobody reads.
-pub struct Written {
-    from: Box<dyn Read>,
-    is_error: bool,
-}
-
-impl Written {
-    /// A text for standard output.
-    pub fn text(text: String) -> Written {
-        Written { from: Box::new(Cursor::new(text)), is_error: false }
-    }
-
-    /// Prints some of it.
-    pub fn print_some(&mut self) -> io::Result<Printed> {
-        let printed = if self.is_error {
-            io::stderr().as_fd().try_clone_to_owned().map(File::from).and_then(|to| self.print_to(to))
-        } else {
-            standard_output().and_then(|to| self.print_to(to))
-        };
-        // Who listens on standard error may be gone.
-        if self.is_error { Ok(printed.unwrap_or(Printed::All)) } else { printed }
-    }
-
-    fn print_to(&mut self, mut to: File) -> io::Result<Printed> {
-        if to.metadata()?.is_file() {
-            io::copy(&mut self.from, &mut to)?;
-            return Ok(Printed::All);
-        }
-        let mut piece = [0; PIECE_BYTES];
-        for _ in 0..PIECES {
-            if !has_room(&to, ROOM_MS)? {
-                return Ok(Printed::NoRoom);
-            }
-            match self.from.read(&mut piece)? {
-                0 => return Ok(Printed::All),
-                count => to.write_all(&piece[..count])?,
-            }
-        }
-        Ok(Printed::Part)
-    }
+fn not_kept(folder: &Path, error: &io::Error) -> String {
+    format!("its output cannot be kept in {}: {error}", named(folder))
 }
 
 /// Says which folder an error is about. One of the kernel's that says something else, such as that too many files are open, stays as it is.
@@ -129,38 +128,61 @@ fn about(folder: &Path, error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.source()?.downcast_ref::<io::Error>());
     match error.raw_os_error().or_else(|| inner?.raw_os_error()) {
         Some(code) if !is_of_folder => io::Error::from_raw_os_error(code),
-        _ => io::Error::other(format!("its output cannot be kept in {}: {error}", named(folder))),
+        _ => io::Error::other(not_kept(folder, &error)),
     }
 }
 
 /// The file in a job's folder that has the job's key.
 const KEY: &str = ".job";
 
+/// Makes the files of an attempt, and returns them with their folder.
+fn files(output: &Path, name: &str, key: &str, attempt: u32) -> io::Result<([File; STREAMS], PathBuf)> {
+    let (folder, path) = folder(output, name, key)?;
+    if attempt == 1 {
+        remove_attempts(&folder)?;
+    }
+    let suffix = if attempt > 1 { format!(".{attempt}") } else { String::new() };
+    let begun = |name: &str| {
+        let file = folder.open_file(format!("{name}{suffix}"), true, false)?;
+        // It may be that of an earlier queue.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+        Ok::<_, io::Error>(file)
+    };
+    Ok(([begun("stdout")?, begun("stderr")?], path))
+}
+
 /// Returns the folder of a job, and makes it if there is none. One that another job has made, at the same place of an earlier list, is left alone: then the next free
 /// name is taken.
-fn folder(output: &Path, name: &str, key: &str) -> io::Result<PathBuf> {
-    let mut folder = output.join(name);
-    for number in 2.. {
-        match fs::read_to_string(folder.join(KEY)) {
-            Ok(owner) if owner.trim_end() != key => folder = output.join(format!("{name}~{number}")),
-            Ok(_) => break,
-            Err(_) => {
-                fs::create_dir_all(&folder)?;
-                fs::write(folder.join(KEY), format!("{key}\n"))?;
-                break;
+fn folder(output: &Path, name: &str, key: &str) -> io::Result<(Folder, PathBuf)> {
+    let mut path = output.join(name);
+    for number in 2_u64.. {
+        let folder = Folder::private(&path).map_err(|error| match error.raw_os_error() {
+            Some(_) => error,
+            None => io::Error::other(format!("{}: {error}", path.display())),
+        })?;
+        let mut owner = String::new();
+        let mut file = folder.open_file(KEY, true, false)?;
+        file.read_to_string(&mut owner)?;
+        match owner.trim_end() {
+            "" => file.write_all(format!("{key}\n").as_bytes())?,
+            owner if owner == key => {}
+            _ => {
+                path = output.join(format!("{name}~{number}"));
+                continue;
             }
         }
+        return Ok((folder, path));
     }
-    Ok(folder)
+    unreachable!("there are fewer folders than numbers")
 }
 
 /// Removes the files of further attempts that an earlier queue has made.
-fn remove_attempts(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)?.flatten() {
-        let name = entry.file_name();
+fn remove_attempts(folder: &Folder) -> io::Result<()> {
+    for name in folder.names()? {
         let attempt = name.to_str().and_then(|name| name.strip_prefix("stdout.").or(name.strip_prefix("stderr.")));
         if attempt.is_some_and(|attempt| attempt.parse::<u32>().is_ok()) {
-            fs::remove_file(entry.path())?;
+            folder.remove(&name)?;
         }
     }
     Ok(())
@@ -176,12 +198,14 @@ fn folder_name(number: usize, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn begun(output: &Path, line: &str, attempt: u32) -> PathBuf {
         let job = Job::shell(line);
         let key = &gristmill_queue::keys(std::slice::from_ref(&job))[0];
-        let capture = Capture::begin(Some(output), (0, &job), key, attempt).expect("files");
+        let (capture, _) = Capture::begin(Some(output), (0, &job), key, attempt).expect("files");
         capture.folder.expect("a folder")
     }
 

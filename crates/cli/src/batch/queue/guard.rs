@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  guard  --- signals ----------------------------------> scheduler
+//!         <-- "streams JOB COUNT" with its pipes              |
 //!         <-- "start JOB ATTEMPT LAST KEY PID", "end JOB"    | starts
 //!                       ^                                    v
 //!                       +------ "start" ----------------- programs
@@ -10,16 +11,17 @@
 //! A program itself writes its line before it begins, so the guard knows of every one that has begun.
 //!
 //! 1. The scheduler ends: so does the guard, with its exit status.
-//! 2. The scheduler dies: its programs become children of the guard. Those that have ended by themselves are written to the journal; the others
-//!    are ended, stopped or not, and run again with `--resume`.
+//! 2. The scheduler dies: its programs become children of the guard. Those that have ended by themselves are written to the journal, once what they left in their
+//!    pipes is in the files of `--output`; the others are ended, stopped or not, and run again with `--resume`. So does one whose output cannot be kept.
 //! 3. The guard dies: the scheduler sees that nobody holds the other end of the signals, and does the same with its programs.
 //!
 //! Ctrl-C reaches both; only the guard takes it, so that it counts once.
 
 use std::collections::BTreeMap;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, Write};
 use std::mem::forget;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use gristmill_os::process::{Death, fork_worker};
@@ -29,6 +31,7 @@ use gristmill_os::wake::poll;
 use gristmill_queue::Entry;
 use rustix::process::{Pid, getpid, set_child_subreaper, set_parent_process_death_signal};
 
+use super::handed::Handed;
 use super::journal::{Journal, now_ms};
 use super::program::{group_name, outcome_of};
 use crate::scale::command::end_all;
@@ -43,7 +46,7 @@ pub struct Plan<'a> {
 /// The scheduler's ends of the pipes.
 pub struct Link {
     /// Takes the lines about programs.
-    pub tell: PipeWriter,
+    pub tell: UnixStream,
     /// Gives the number of each signal that came; ends if the guard has died.
     pub signals: PipeReader,
 }
@@ -67,7 +70,7 @@ pub fn start_note(job: usize, attempt: u32, is_last: bool, key: &str) -> String 
 /// Runs `schedule` in a copy of this process, and cleans up after it. Returns its exit status.
 pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Result<i32> {
     set_child_subreaper(Some(getpid()))?;
-    let (told, tell_end) = io::pipe()?;
+    let (told, tell_end) = UnixStream::pair()?;
     let (signals, send) = io::pipe()?;
     let (mut told, mut send) = (Some(told), Some(send));
     let link = Link { tell: tell_end, signals };
@@ -123,7 +126,7 @@ pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Resul
         Death::Exited(code) if code < 100 => Ok(code),
         death => {
             while lines.read(&mut told, &mut known)? {}
-            clean_up(plan, &known)?;
+            clean_up(plan, &known, &mut lines.handed)?;
             let hint = match plan.journal {
                 Some(_) => "what has ended is in the journal, and --resume continues".to_owned(),
                 None => "with --journal, --resume could continue".to_owned(),
@@ -137,25 +140,28 @@ pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Resul
 /// The exit status of a scheduler that was asked to end by a signal.
 pub const INTERRUPTED: i32 = 99;
 
-/// Lines that arrive in pieces.
+/// Lines that arrive in pieces, some with the streams of a program.
 #[derive(Default)]
-struct Lines(Vec<u8>);
+struct Lines {
+    begun: Vec<u8>,
+    handed: Handed,
+}
 
 impl Lines {
     /// Reads what there is. Returns false at the end.
-    fn read(&mut self, from: &mut PipeReader, known: &mut BTreeMap<usize, Begun>) -> io::Result<bool> {
+    fn read(&mut self, from: &mut UnixStream, known: &mut BTreeMap<usize, Begun>) -> io::Result<bool> {
         let mut piece = [0; 4096];
-        let count = from.read(&mut piece)?;
-        self.0.extend_from_slice(&piece[..count]);
-        while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.0.drain(..=end).collect();
-            take_in(&String::from_utf8_lossy(&line), known);
+        let count = self.handed.read(from, &mut piece)?;
+        self.begun.extend_from_slice(&piece[..count]);
+        while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.begun.drain(..=end).collect();
+            take_in(&String::from_utf8_lossy(&line), known, &mut self.handed);
         }
         Ok(count > 0)
     }
 }
 
-fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>) {
+fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>, handed: &mut Handed) {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     match words[..] {
         ["start", job, attempt, is_last, key, pid] => {
@@ -165,28 +171,44 @@ fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>) {
                 known.insert(job, Begun { attempt, is_last: is_last == "1", key: key.to_owned(), pid });
             }
         }
+        ["streams", job, count] => {
+            if let (Ok(job), Ok(count)) = (job.parse(), count.parse()) {
+                handed.note(job, count);
+            }
+        }
         ["end", job] => {
-            job.parse().ok().and_then(|job: usize| known.remove(&job));
+            if let Ok(job) = job.parse() {
+                known.remove(&job);
+                handed.forget(job);
+            }
         }
         _ => {}
     }
+}
+
+/// Keeps what is left of the output of a program that has ended. Returns false, and says so, if that does not succeed.
+fn is_kept(handed: &mut Handed, job: usize) -> bool {
+    handed.keep(job).unwrap_or_else(|error| {
+        tell(format_args!("the output of job {} is incomplete, so it has no end in the journal: {error}", job + 1));
+        false
+    })
 }
 
 /// The time after which the guard no longer waits for programs that it has killed: one may hang in the kernel.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Ends all programs of a scheduler that has died, and writes those that had ended by themselves to the journal.
-fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>) -> io::Result<()> {
+fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>, handed: &mut Handed) -> io::Result<()> {
     // 1. End what runs. A program that ends by itself at this moment has a status that says so.
     for (job, begun) in known {
         if !matches!(now_ended(begun.pid), Ok(Some(_))) {
             plan.freezer.known_group(&group_name(*job, begun.attempt)).kill(&[begun.pid]);
         }
     }
-    // 2. Write down what ended by itself.
+    // 2. Write down what ended by itself, and whose output is kept.
     let mut ends = Vec::new();
     let began = Instant::now();
-    for begun in known.values() {
+    for (job, begun) in known {
         let mut status = now_ended(begun.pid);
         while matches!(status, Ok(None)) && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(1));
@@ -196,7 +218,7 @@ fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>) -> io::Result<()> {
         let outcome = outcome_of(status);
         // Killed is what we did.
         let is_last = outcome.is_success() || begun.is_last;
-        if outcome != gristmill_queue::Outcome::Killed(9) && is_last {
+        if outcome != gristmill_queue::Outcome::Killed(9) && is_last && is_kept(handed, *job) {
             ends.push(Entry::End { key: begun.key.clone(), outcome, at_ms: now_ms() });
         }
     }

@@ -6,7 +6,9 @@
 //!  list       the jobs of a file, of the command line, or of standard input
 //!  paths      the files that the options name: all different ones
 //!  journal    the file with what has ended
-//!  capture    where the output of programs goes
+//!  stream     a pipe that a program writes to, and the file that keeps it
+//!  capture    the streams of a program, and the folders of --output
+//!  handed     the streams that the guard would finish
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
 //!  memory     the amounts of memory that jobs name, and their limits
@@ -20,6 +22,10 @@
 //!  timeline   a page with a bar for each program
 //!  remains    what programs left running when they ended
 //!  reporter   reports on the programs, with record, recorder and live
+//!  tagged     the lines of a program, for --live
+//!  written    text that is being printed
+//!  printer    prints the output of programs, in the order of --order
+//!  ready      what the runner waits for
 //!  runner     begins programs and sees them end
 //!  dry        the line that stands for a job with --dry-run
 //!  choice     whether programs are chosen, or only observed
@@ -34,7 +40,9 @@ mod values;
 mod list;
 mod paths;
 mod journal;
+mod stream;
 mod capture;
+mod handed;
 mod heartbeat;
 mod identity;
 mod memory;
@@ -48,6 +56,10 @@ mod live;
 mod timeline;
 mod remains;
 mod reporter;
+mod tagged;
+mod written;
+mod printer;
+mod ready;
 mod runner;
 mod dry;
 mod choice;
@@ -63,6 +75,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gristmill::{Error, units};
+use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
 use gristmill_os::program::{Freezer, MemoryLimits, raise_file_limit};
 use gristmill_os::samples::Sampler;
@@ -78,10 +91,9 @@ use admission::Admission;
 use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
-pub use journal::now_ms;
 use list::{Defaults, List};
+use printer::{Order, Style, UNPRINTED_MAX};
 use probing::Probing;
-pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
 use slots::{Slots, slots};
@@ -139,6 +151,18 @@ pub struct Programs {
     /// Write the output of each program into a folder of its own below this one
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
+
+    /// The order in which the output of programs is printed
+    #[arg(long, value_enum, default_value_t)]
+    order: Order,
+
+    /// The same as --order list
+    #[arg(long, conflicts_with = "order")]
+    keep_order: bool,
+
+    /// Print each line as soon as it is written, after the number and the name of its job
+    #[arg(long, visible_alias = "line-buffer")]
+    live: bool,
 
     /// End a program that takes longer, unless its job says otherwise
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -226,7 +250,8 @@ impl Programs {
         // While a list arrives, nobody knows its length.
         let length = if list.file().is_none() { list.jobs().len().max(1) } else { usize::MAX };
         let wanted = self.at_once.unwrap_or(Slots::Percent(100)).of(processors).min(length);
-        let slots = wanted.min(slots_by_files(self.by_bandwidth.is_some(), processors));
+        let (slots_max, held_max) = by_files(wanted, self.by_bandwidth.is_some(), processors);
+        let slots = wanted.min(slots_max);
         if slots < wanted && !self.quiet {
             tell(format_args!(
                 "at most {slots} at the same time, not {wanted}: for more, this process may open too few files (ulimit -n)"
@@ -244,13 +269,25 @@ impl Programs {
         // 2. What cannot be written fails at once, not after hours.
         self.timeline.as_deref().map(timeline::check).transpose()?;
         if let Some(output) = &self.output {
-            std::fs::create_dir_all(output).map_err(|source| Failure::output(output, source))?;
+            Folder::make(output).map_err(|source| Failure::output(output, source))?;
         }
         let log = self.log.as_deref().map(Log::open).transpose()?.map(Rc::new);
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let limits = memory::limits(list.jobs(), &freezer, self.quiet);
-        let reports = Reports { output: self.output.clone(), history, log, json: self.json, quiet: self.quiet };
+        let reports = Reports {
+            output: self.output.clone(),
+            style: Style {
+                order: if self.keep_order { Order::List } else { self.order },
+                is_live: self.live,
+                is_aside: self.json,
+                held_max,
+            },
+            history,
+            log,
+            json: self.json,
+            quiet: self.quiet,
+        };
         let admission = Admission::new(self.limits, processors);
         let plan = guard::Plan { journal: journal.as_ref(), freezer: &freezer };
         let code = guard::guarded(&plan, |link| {
@@ -385,13 +422,18 @@ impl Programs {
     }
 }
 
-/// Returns how many programs may run at the same time by the number of files that this process may open.
-fn slots_by_files(observed: bool, processors: usize) -> usize {
-    // Those of the queue itself, and of a program that begins.
-    const OWN: u64 = 64;
-    // Two for its output, and one for its end; its clocks, what it tells of stages, and its samples on each processor.
-    let each = if observed { 8 + processors as u64 } else { 3 };
-    (raise_file_limit().saturating_sub(OWN) / each).max(1) as usize
+/// Returns how many programs may run at the same time by the number of files that this process may open, and the outputs that may wait for an earlier job's if this
+/// many are wanted.
+fn by_files(wanted: usize, observed: bool, processors: usize) -> (usize, usize) {
+    // Those of the queue itself, of a program that begins, and of outputs that are being printed.
+    const OWN: u64 = 64 + UNPRINTED_MAX as u64;
+    // Two pipes and two files for its output, and one for its end; its clocks, what it tells of stages, and its samples on each processor.
+    let each = if observed { 10 + processors as u64 } else { 5 };
+    let files = raise_file_limit().saturating_sub(OWN);
+    let slots = (files / each).max(1);
+    // An output has two files.
+    let held = files.saturating_sub(slots.min(wanted as u64) * each) / 2;
+    (slots as usize, held.max(UNPRINTED_MAX as u64) as usize)
 }
 
 /// Prints what would run, as it arrives.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, PipeWriter};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::rc::Rc;
@@ -21,6 +22,7 @@ use super::guard::start_note;
 use super::heartbeat::{self, Heartbeat};
 use super::identity::Identity;
 use super::journal::now_ms;
+use super::ready::STREAMS;
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -146,14 +148,14 @@ impl Program {
         attempt: u32,
         slot: usize,
         (freezer, limits): (&Freezer, Option<&MemoryLimits>),
-        capture: Capture,
-        tell: &PipeWriter,
+        (capture, [stdout, stderr]): (Capture, [PipeWriter; STREAMS]),
+        tell: &UnixStream,
         (observed, identity): (&Observed, Option<Identity>),
     ) -> io::Result<Program> {
         let heartbeat = if observed.stages { Heartbeat::new().ok() } else { None };
         let mut command = Command::new(&job.words[0]);
         command.args(&job.words[1..]).stdin(Stdio::null());
-        command.stdout(capture.stdout.try_clone()?).stderr(capture.stderr.try_clone()?);
+        command.stdout(stdout).stderr(stderr);
         command.envs(job.environment.iter().map(|(name, value)| (name, value)));
         command.env("GRISTMILL_JOB", (number + 1).to_string()).env("GRISTMILL_ATTEMPT", attempt.to_string());
         // One of another queue is not ours.

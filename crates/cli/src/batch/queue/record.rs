@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gristmill_history::CHOSEN;
 use gristmill_os::program::Used;
 use gristmill_queue::{Counts, Job, Outcome, State};
 use gristmill_schedule::Reason;
@@ -61,7 +62,7 @@ impl Record {
 const NAME_MAX: usize = 200;
 
 /// Returns the beginning of a job's name, which may be a line of any length.
-fn short(name: &str) -> String {
+pub fn short(name: &str) -> String {
     match name.char_indices().nth(NAME_MAX) {
         Some((end, _)) => format!("{}...", printable(&name[..end])),
         None => printable(name),
@@ -110,7 +111,7 @@ pub fn word(reason: Reason) -> &'static str {
         Reason::NoContention => "no contention",
         Reason::NoGain => "no gain measured",
         Reason::Finishing => "too little left",
-        Reason::Chosen => "chosen",
+        Reason::Chosen => CHOSEN,
     }
 }
 

@@ -147,7 +147,8 @@ impl Recorder {
 
     /// Notes a run that ended by itself.
     pub fn note(&mut self, record: &Record) {
-        let outcome = record.outcome.as_ref().filter(|outcome| !matches!(outcome, Outcome::Refused(_)));
+        let is_run = |outcome: &&Outcome| !matches!(outcome, Outcome::Refused(_) | Outcome::Incomplete(_));
+        let outcome = record.outcome.as_ref().filter(is_run);
         let (Some(outcome), Some(identity), true) = (outcome, &record.identity, self.keeps()) else { return };
         let Identity { name, build, input } = identity.clone();
         self.runs.push(Run {

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use gristmill_queue::{Job, Queue, State};
 use gristmill_schedule::Reason;
 
-use super::capture::Written;
 use super::live::Live;
 use super::log::Log;
+use super::printer::Style;
 use super::program::Program;
 use super::record::{Record, decisions, json_summary, summary};
 use super::recorder::Recorder;
+use super::written::Written;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 
@@ -22,6 +23,8 @@ use crate::terminal::standard_output::print;
 pub struct Reports {
     /// The folder for their output.
     pub output: Option<PathBuf>,
+    /// How their output is printed.
+    pub style: Style,
     pub history: Option<PathBuf>,
     /// The table of attempts.
     pub log: Option<Rc<Log>>,
@@ -98,7 +101,7 @@ impl Reporter {
 
     /// Keeps a record of a job in its slot. Returns its line, if one is to be printed.
     pub fn note(&mut self, job: &Job, record: Record) -> Option<Written> {
-        let line = self.json.then(|| Written::text(format!("{}\n", record.json(job))));
+        let line = self.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
         self.recorder.note(&record);
         if let Some(Err(why)) = self.log.as_ref().map(|log| log.attempt(job, &record)) {
             self.lost(&why);

@@ -2,12 +2,12 @@
 //!
 //! At the end of a program, in this order, so that a death at any moment neither loses the end nor repeats the program:
 //!
-//! 1. look how it ended, and leave it in the kernel's table;
+//! 1. look how it ended, leave it in the kernel's table, and keep what is left of its output;
 //! 2. write the end to the journal, which is synced a moment later, but before a job begins that waited for this one;
 //! 3. tell the guard; from now on it does not look after the program;
 //! 4. take it out of the kernel's table, end what it left running, and hand on its output.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,14 +19,17 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::admission::{Admission, Young};
-use super::capture::{Capture, Printed, Written};
+use super::capture::Capture;
 use super::guard::{INTERRUPTED, Link};
+use super::handed::hand_over;
 use super::identity::Identity;
 use super::journal::{Journal, now_ms};
 use super::list::List;
 use super::live::seconds;
+use super::printer::Printer;
 use super::program::{Ending, Observed, Program, outcome_of};
-use super::record::Record;
+use super::ready::Ready;
+use super::record::{Record, short};
 use super::remains::{Remains, SWEEP};
 use super::reporter::{Reporter, Reports};
 use crate::scale::command::end_all;
@@ -42,18 +45,10 @@ const LACKS: [Errno; 7] =
 /// How often a program is started again whose group another queue took for one that was left over, and removed.
 const GROUP_TRIES: usize = 10;
 
-/// The number of the guard's signals among what is waited for; programs have their place plus one.
-const SIGNALS: u64 = 0;
-/// The number of the list among what is waited for, while it arrives.
-const LIST: u64 = u64::MAX;
 /// The jobs that wait from which on no more of the list is read: `yes | gristmill batch` never ends.
 const WAITING_MAX: usize = 100_000;
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_millis(200);
-/// The time between two looks whether a reader that does not read has made room.
-const PRINT: Duration = Duration::from_millis(5);
-/// The outputs that wait for a reader from which on no further program begins: each is an open file.
-const UNPRINTED_MAX: usize = 16;
 /// The time between two syncs of the journal, unless a job waits for one.
 const SYNC: Duration = Duration::from_millis(50);
 
@@ -117,10 +112,10 @@ pub struct Runner<'a> {
     watch: Watch,
     running: BTreeMap<usize, Program>,
     remains: Remains,
-    /// What programs wrote that have ended, and is not printed yet.
-    unprinted: VecDeque<Written>,
-    /// When to look again whether there is room for it.
-    print_at: Instant,
+    printer: Printer,
+    /// When the table is drawn, and what was left running is ended, again.
+    redraw_at: Instant,
+    sweep_at: Instant,
     reporter: Reporter,
     observed: Observed,
     output: Option<PathBuf>,
@@ -146,7 +141,7 @@ impl<'a> Runner<'a> {
         link: Link,
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
-        watch.add(&link.signals, SIGNALS)?;
+        watch.add(&link.signals, Ready::Signal.number())?;
         let mut reporter = Reporter::new(reports);
         reporter.expect(list.jobs());
         Ok(Runner {
@@ -163,8 +158,9 @@ impl<'a> Runner<'a> {
             watch,
             running: BTreeMap::new(),
             remains: Remains::default(),
-            unprinted: VecDeque::new(),
-            print_at: Instant::now(),
+            printer: Printer::new(reports.style),
+            redraw_at: Instant::now(),
+            sweep_at: Instant::now(),
             reporter,
             observed: Observed::default(),
             output: reports.output.clone(),
@@ -219,7 +215,9 @@ impl<'a> Runner<'a> {
                 }
             }
             self.halt();
-            if self.queue.is_over() && self.running.is_empty() && self.unprinted.is_empty() {
+            // A job that was refused has its turn without a step.
+            self.printer.see(&self.queue);
+            if self.queue.is_over() && self.running.is_empty() && self.printer.next().is_none() {
                 return Ok(RoundEnd::Queue);
             }
             self.step(until)?;
@@ -230,7 +228,7 @@ impl<'a> Runner<'a> {
     /// Returns the job that begins now, if any may.
     fn next_job(&mut self) -> io::Result<Option<usize>> {
         self.queue.set_now(self.began.elapsed());
-        if self.unprinted.len() >= UNPRINTED_MAX || self.queue.next_job().is_none() {
+        if !self.printer.has_room(!self.running.is_empty()) || self.queue.next_job().is_none() {
             self.admission.is_idle();
             return Ok(None);
         }
@@ -333,21 +331,21 @@ impl<'a> Runner<'a> {
     fn step(&mut self, until: Option<Instant>) -> io::Result<()> {
         let now = Instant::now();
         let ticks = self.running.values().filter_map(Program::next_tick).min();
-        let redraw = self.reporter.live.is_shown().then_some(now + REDRAW);
-        let sweep = (!self.remains.is_empty()).then_some(now + SWEEP);
+        let redraw = self.reporter.live.is_shown().then_some(self.redraw_at);
+        let sweep = (!self.remains.is_empty()).then_some(self.sweep_at);
         let sync = self.unsynced_since.map(|since| since + SYNC);
-        let print = (!self.unprinted.is_empty()).then_some(self.print_at);
         let retry = self.queue.next_retry().and_then(|at| self.began.checked_add(at));
         let look = self.admission.looks_at(now);
-        let next = [until, ticks, redraw, sweep, sync, print, retry, look].into_iter().flatten().min();
+        let next = [until, ticks, redraw, sweep, sync, self.printer.next(), retry, look].into_iter().flatten().min();
         let wait_ms = next.map(|next| next.saturating_duration_since(now).as_millis().min(WAIT_MAX_MS) as u32 + 1);
         let mut ended = Vec::new();
         self.watch_list()?;
         for ready in self.watch.wait(wait_ms)? {
-            match ready {
-                SIGNALS => self.take_signal()?,
-                LIST => self.take_in_jobs()?,
-                job => ended.push(job as usize - 1),
+            match Ready::of(ready) {
+                Ready::Signal => self.take_signal()?,
+                Ready::List => self.take_in_jobs()?,
+                Ready::End { job } => ended.push(job),
+                Ready::Stream { job, stream } => self.drain(job, stream)?,
             }
         }
         self.end(&ended)?;
@@ -357,9 +355,16 @@ impl<'a> Runner<'a> {
         if self.unsynced_since.is_some_and(|since| since + SYNC <= now) {
             self.sync();
         }
-        self.sweep();
-        let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
-        self.reporter.show(self.list.jobs(), &self.queue, &self.running, held.as_deref());
+        // Programs that print much wake this process far more often.
+        if self.sweep_at <= now {
+            self.sweep();
+            self.sweep_at = now + SWEEP;
+        }
+        if self.redraw_at <= now {
+            let held = self.admission.held().map(|held| held.words().to_owned()).or_else(|| self.next_attempt());
+            self.reporter.show(self.list.jobs(), &self.queue, &self.running, held.as_deref());
+            self.redraw_at = now + REDRAW;
+        }
         Ok(())
     }
 
@@ -370,11 +375,21 @@ impl<'a> Runner<'a> {
             && wants_more != self.awaits_list
         {
             if wants_more {
-                self.watch.add(file, LIST)?
+                self.watch.add(file, Ready::List.number())?
             } else {
                 self.watch.remove(file)?
             }
             self.awaits_list = wants_more;
+        }
+        Ok(())
+    }
+
+    /// Keeps what a program has written. One whose output cannot be kept is ended, and no further one begins.
+    fn drain(&mut self, job: usize, stream: usize) -> io::Result<()> {
+        let Some(program) = self.running.get_mut(&job) else { return Ok(()) };
+        if !program.capture.drain(stream, &self.watch)? {
+            program.ask_to_end(Ending::Asked);
+            self.queue.stop();
         }
         Ok(())
     }
@@ -416,10 +431,10 @@ impl<'a> Runner<'a> {
         let start = || {
             let observed = (&self.observed, identity.clone());
             let placed = of.in_slot(slot);
-            Capture::begin(self.output.as_deref(), (job, of), key, attempt).and_then(|capture| {
-                let means = (self.freezer, self.limits);
-                Program::start((job, &placed, key), attempt, slot, means, capture, &self.link.tell, observed)
-            })
+            let captured = Capture::begin(self.output.as_deref(), (job, of), key, attempt)?;
+            hand_over(&self.link.tell, job, &captured.0)?;
+            let means = (self.freezer, self.limits);
+            Program::start((job, &placed, key), attempt, slot, means, captured, &self.link.tell, observed)
         };
         let lost_its_group = |started: &io::Result<Program>| {
             started.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error()))
@@ -432,7 +447,9 @@ impl<'a> Runner<'a> {
         }
         match started {
             Ok(program) => {
-                self.watch.add(&program.started.pidfd, job as u64 + 1)?;
+                self.watch.add(&program.started.pidfd, Ready::End { job }.number())?;
+                program.capture.watch(&self.watch)?;
+                self.printer.begin(job, &self.list.jobs()[job]);
                 self.running.insert(job, program);
                 Ok(true)
             }
@@ -460,7 +477,8 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 };
-                self.unprinted.extend(self.reporter.note(&self.list.jobs()[job].in_slot(slot), record));
+                let line = self.reporter.note(&self.list.jobs()[job].in_slot(slot), record);
+                line.into_iter().for_each(|line| self.printer.add(job, line));
                 Ok(false)
             }
         }
@@ -472,9 +490,11 @@ impl<'a> Runner<'a> {
         // 1. How each ended.
         let (mut ends, mut ended) = (Vec::new(), Vec::new());
         for job in jobs {
-            let Some(program) = self.running.get(job) else { continue };
+            let Some(program) = self.running.get_mut(job) else { continue };
             let Some(status) = now_ended(program.started.pid)? else { continue };
-            let outcome = match (outcome_of(status), program.ending) {
+            let incomplete = program.capture.finish(&self.watch)?.map(Outcome::Incomplete);
+            let outcome = match (incomplete.unwrap_or_else(|| outcome_of(status)), program.ending) {
+                (Outcome::Incomplete(why), _) => Some(Outcome::Incomplete(why)),
                 // Many exit with 0 after SIGTERM, whether their work is done or not.
                 (_, Some(Ending::TimedOut)) => Some(Outcome::TimedOut),
                 (_, Some(Ending::Asked)) | (Outcome::Killed(KILL), Some(Ending::Killed)) => None,
@@ -491,7 +511,7 @@ impl<'a> Runner<'a> {
                     false
                 }
             };
-            if let (Some(outcome), false) = (&outcome, again) {
+            if let (Some(outcome), false) = (outcome.as_ref().filter(|outcome| outcome.is_end()), again) {
                 ends.push(self.end_of(*job, outcome.clone()));
             }
             ended.push((*job, outcome, again));
@@ -514,9 +534,13 @@ impl<'a> Runner<'a> {
             let folder = program.capture.folder.clone();
             let (attempt, at_ms, slot) = (program.attempt, program.at_ms, program.slot);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
-            match program.capture.written(self.reporter.json) {
-                Ok(written) => self.unprinted.extend(written),
-                Err(error) => self.break_off(format_args!("the output of a program cannot be read: {error}")),
+            let identity = program.identity.take();
+            if let Some(Outcome::Incomplete(why)) = &outcome {
+                let name = short(&self.list.jobs()[job].name);
+                self.break_off(format_args!("the output of {name} is incomplete: {why}. No further program begins"));
+            }
+            if let Err(error) = self.printer.end(job, program.capture) {
+                self.break_off(format_args!("the output of a program cannot be read: {error}"));
             }
             let record = Record {
                 job,
@@ -530,29 +554,26 @@ impl<'a> Runner<'a> {
                 folder,
                 tier,
                 chosen,
-                identity: program.identity.take(),
+                identity,
             };
-            self.unprinted.extend(self.reporter.note(&self.list.jobs()[job].in_slot(slot), record));
+            let line = self.reporter.note(&self.list.jobs()[job].in_slot(slot), record);
+            line.into_iter().for_each(|line| self.printer.add(job, line));
         }
         Ok(())
     }
 
     /// Prints what programs wrote, as far as there is room.
     fn print_some(&mut self) {
-        while let Some(mut written) = self.unprinted.pop_front() {
-            match self.reporter.live.aside(|| written.print_some()) {
-                Ok(Printed::All) => {}
-                // Nobody is left who could tell that the user wants to wait no longer.
-                Ok(Printed::NoRoom) if self.is_alone => {}
-                Ok(printed) => {
-                    self.unprinted.push_front(written);
-                    self.print_at = Instant::now() + if printed == Printed::NoRoom { PRINT } else { Duration::ZERO };
-                    break;
-                }
+        self.printer.see(&self.queue);
+        loop {
+            match self.printer.print_some(&self.running, &self.reporter.live, self.is_alone) {
+                Ok(()) => return,
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
                 Err(_) if self.is_broken => {}
-                Err(error) => self.break_off(format_args!("the output of a program could not be printed: {error}")),
+                Err(error) => self.break_off(format_args!(
+                    "the output of programs cannot be printed: {error}. What is not printed is lost; --output DIR would keep it"
+                )),
             }
         }
     }
@@ -626,7 +647,7 @@ impl<'a> Runner<'a> {
                 2 => self.running.values_mut().for_each(|program| program.ask_to_end(Ending::Asked)),
                 _ => {
                     self.end_programs();
-                    self.unprinted.clear();
+                    self.printer.clear();
                 }
             }
         }
