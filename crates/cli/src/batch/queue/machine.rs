@@ -415,8 +415,8 @@ mod tests {
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
         let (_told, tell) = UnixStream::pair().expect("a socket");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports =
-            Reports { output: None, style: Style::default(), history: None, log: None, json: false, quiet: true };
+        let style = Style { held_max: 16, ..Style::default() };
+        let reports = Reports { output: None, style, history: None, log: None, json: false, quiet: true };
         let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
         let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
         let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
