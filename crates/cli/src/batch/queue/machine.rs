@@ -417,8 +417,9 @@ mod tests {
         let (signals, _send) = io::pipe().expect("a pipe");
         let style = Style { held_max: 16, ..Style::default() };
         let reports = Reports { output: None, style, history: None, log: None, json: false, quiet: true };
-        let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
-        let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
+        // They end if the test does not end them.
+        let words = ["sh", "-c", "i=0; while [ $i -lt 50000000 ]; do i=$((i+1)); done", ":::", "1", "2"];
+        let list = List::open(None, &words.map(Into::into), &Values::default(), Defaults::default()).expect("two jobs");
         let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
         let link = Link { tell, signals };
         let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));
