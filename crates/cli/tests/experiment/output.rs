@@ -77,6 +77,27 @@ fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
     }
 }
 
+/// Standard output, or standard error, was a file on a full disk: what programs had written was lost, and --resume took them for done.
+#[test]
+fn programs_whose_output_cannot_be_printed_run_again() {
+    for (streams, line) in [(">/dev/full", "seq 3"), ("2>/dev/full", "seq 3 >&2")] {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("jobs"), format!("{line}\n: silent\n")).expect("written");
+        let queue = |more: &str| {
+            let line = format!("exec \"$0\" batch jobs -j 1 -q --journal j --no-history {more}");
+            let mut command = Command::new("sh");
+            command.args(["-c", &line, env!("CARGO_BIN_EXE_gristmill")]).current_dir(dir.path());
+            command.stdin(Stdio::null()).output().expect("it starts")
+        };
+        assert_eq!(queue(streams).status.code(), Some(1), "{streams}");
+        let Output { status, stdout, stderr } = queue("--resume");
+        let printed = format!("{}{}", text(&stdout), text(&stderr));
+        assert!(status.success() && printed == "1\n2\n3\n", "{streams}: {printed}");
+        let Output { stdout, stderr, .. } = queue("--resume");
+        assert!(stdout.is_empty() && stderr.is_empty(), "it ran twice");
+    }
+}
+
 /// One that ended with its pipe in the hands of a process in another session must not hang the queue, and loses nothing that came before.
 #[test]
 fn a_process_that_keeps_the_pipe_open_does_not_hang_the_queue() {

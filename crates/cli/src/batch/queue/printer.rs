@@ -10,7 +10,7 @@
 //!
 //! It prints in pieces, and only while the stream has room, so that the queue can go on with its other work while nobody reads. All that waits is in files.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -51,12 +51,21 @@ pub const UNPRINTED_MAX: usize = 16;
 /// The time between two looks whether a reader that does not read has made room.
 const PRINT: Duration = Duration::from_millis(5);
 
+/// Something to be printed.
+struct Part {
+    /// The job whose output this is; `None` for a line about it.
+    output_of: Option<usize>,
+    written: Written,
+}
+
 /// Prints outputs.
 pub struct Printer {
     style: Style,
-    printing: VecDeque<Written>,
+    printing: VecDeque<Part>,
     /// Outputs that wait for those of earlier jobs, by job.
-    held: BTreeMap<usize, Vec<Written>>,
+    held: BTreeMap<usize, Vec<Part>>,
+    /// The jobs whose output was not printed, and will not be.
+    lost: BTreeSet<usize>,
     /// The first job that has not ended.
     turn: usize,
     /// The lines of running programs, by job.
@@ -71,6 +80,7 @@ impl Printer {
             style,
             printing: VecDeque::new(),
             held: BTreeMap::new(),
+            lost: BTreeSet::new(),
             turn: 0,
             live: BTreeMap::new(),
             print_at: Instant::now(),
@@ -92,8 +102,8 @@ impl Printer {
         for (stream, file) in capture.into_files().into_iter().enumerate() {
             let (lines, is_error) = (lines.next(), self.is_error(stream));
             match (file, lines) {
-                (Some(file), Some(lines)) => self.add(job, Written::lines(lines, file, is_error)),
-                (Some(file), None) if !is_named => self.add(job, Written::file(file, is_error)?),
+                (Some(file), Some(lines)) => self.add_part(job, true, Written::lines(lines, file, is_error)),
+                (Some(file), None) if !is_named => self.add_part(job, true, Written::file(file, is_error)?),
                 _ => {}
             }
         }
@@ -104,11 +114,16 @@ impl Printer {
         stream > 0 || self.style.is_aside
     }
 
-    /// Prints something of a job in its turn.
-    pub fn add(&mut self, job: usize, written: Written) {
+    /// Prints a line about a job in its turn.
+    pub fn add(&mut self, job: usize, line: Written) {
+        self.add_part(job, false, line);
+    }
+
+    fn add_part(&mut self, job: usize, is_output: bool, written: Written) {
+        let part = Part { output_of: is_output.then_some(job), written };
         match self.style.order {
-            Order::List if job > self.turn => self.held.entry(job).or_default().push(written),
-            Order::End | Order::List => self.printing.push_back(written),
+            Order::List if job > self.turn => self.held.entry(job).or_default().push(part),
+            Order::End | Order::List => self.printing.push_back(part),
         }
     }
 
@@ -143,9 +158,14 @@ impl Printer {
 
     /// Throws away what was not printed.
     pub fn clear(&mut self) {
-        self.printing.clear();
-        self.held.clear();
+        let held = std::mem::take(&mut self.held).into_values().flatten();
+        self.lost.extend(self.printing.drain(..).chain(held).filter_map(|part| part.output_of));
         self.live.clear();
+    }
+
+    /// Returns the jobs whose output was lost since the last call.
+    pub fn take_lost(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.lost)
     }
 
     /// Prints as far as there is room. After an error, the rest of the same output is left out. `is_alone` says that nobody is left who could tell that the user wants to
@@ -155,12 +175,18 @@ impl Printer {
             if self.printing.is_empty() {
                 self.take_lines(running)?;
             }
-            let Some(mut written) = self.printing.pop_front() else { return Ok(()) };
-            match table.aside(|| written.print_some())? {
-                Printed::All => {}
-                Printed::NoRoom if is_alone => {}
-                printed => {
-                    self.printing.push_front(written);
+            let Some(mut part) = self.printing.pop_front() else { return Ok(()) };
+            match table.aside(|| part.written.print_some()) {
+                Ok(Printed::All) => {}
+                Ok(Printed::NoRoom) if is_alone => self.lost.extend(part.output_of),
+                // Somebody who stops reading has seen enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(error),
+                Err(error) => {
+                    self.lost.extend(part.output_of);
+                    return Err(error);
+                }
+                Ok(printed) => {
+                    self.printing.push_front(part);
                     self.print_at = Instant::now() + if printed == Printed::NoRoom { PRINT } else { Duration::ZERO };
                     return Ok(());
                 }
@@ -181,7 +207,8 @@ impl Printer {
                 let Some(file) = from.file().filter(|_| lines.read_bytes() < from.kept_bytes()) else { continue };
                 let text = lines.next(file)?;
                 if !text.is_empty() {
-                    printing.push_back(Written::text(text, stream > 0 || style.is_aside));
+                    let written = Written::text(text, stream > 0 || style.is_aside);
+                    printing.push_back(Part { output_of: Some(*job), written });
                 }
             }
         }

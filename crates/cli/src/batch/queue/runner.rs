@@ -566,16 +566,33 @@ impl<'a> Runner<'a> {
     fn print_some(&mut self) {
         self.printer.see(&self.queue);
         loop {
-            match self.printer.print_some(&self.running, &self.reporter.live, self.is_alone) {
+            let printed = self.printer.print_some(&self.running, &self.reporter.live, self.is_alone);
+            self.revoke_lost();
+            match printed {
                 Ok(()) => return,
                 // Nobody reads any more, as with `| head`.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
                 Err(_) if self.is_broken => {}
-                Err(error) => self.break_off(format_args!(
-                    "the output of programs cannot be printed: {error}. What is not printed is lost; --output DIR would keep it"
-                )),
+                Err(error) => {
+                    let then = match self.journal {
+                        Some(_) => "--resume runs programs again whose output was not printed",
+                        None => "what is not printed is lost; --output DIR would keep it",
+                    };
+                    self.break_off(format_args!("the output of programs cannot be printed: {error}; {then}"));
+                }
             }
         }
+    }
+
+    /// Writes to the journal that programs whose output was lost begin again: what nobody has seen is not done.
+    fn revoke_lost(&mut self) {
+        let lost = self.printer.take_lost().into_iter().filter(|job| !self.running.contains_key(job));
+        let again = lost.map(|job| {
+            let key = self.list.key(job).to_owned();
+            Entry::Start { key, attempt: self.queue.attempts(job), at_ms: now_ms() }
+        });
+        let again: Vec<Entry> = again.collect();
+        self.write(&again);
     }
 
     fn end_of(&self, job: usize, outcome: Outcome) -> Entry {
@@ -648,6 +665,7 @@ impl<'a> Runner<'a> {
                 _ => {
                     self.end_programs();
                     self.printer.clear();
+                    self.revoke_lost();
                 }
             }
         }

@@ -76,8 +76,11 @@ impl Written {
         } else {
             standard_output().and_then(|to| self.print_to(to))
         };
-        // Who listens on standard error may be gone.
-        if self.is_error { Ok(printed.unwrap_or(Printed::All)) } else { printed }
+        match printed {
+            // Nobody listens on standard error any more, which ends no queue.
+            Err(error) if self.is_error && error.kind() == io::ErrorKind::BrokenPipe => Ok(Printed::All),
+            printed => printed,
+        }
     }
 
     fn print_to(&mut self, mut to: File) -> io::Result<Printed> {
