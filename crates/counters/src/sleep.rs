@@ -195,7 +195,7 @@ impl Call {
 
 /// System calls by the object that they wait for.
 mod calls {
-    /// `futex_wait` of Linux 6.7.
+    /// The call that waits on a futex, of Linux 6.7.
     pub const FUTEX_WAIT: i64 = 455;
 
     /// Calls that wait on a futex, or on several.

@@ -10,21 +10,23 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Condvar, Mutex};
 use std::thread;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 /// A kind: its name, and what it does with a number of workers and a strength.
 type Kind = (&'static str, fn(u64, u64));
 
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 18] = [
     ("compute", compute),
     ("bandwidth", bandwidth),
     ("cache", cache),
     ("false-sharing", false_sharing),
     ("mutex", mutex),
     ("spin", spin),
+    ("queue", queue),
+    ("file-lock", file_lock),
     ("barrier", barrier),
     ("serial", serial),
     ("faults", faults),
@@ -143,6 +145,48 @@ fn spin(workers: u64, strength: u64) {
             }
             turn(700);
             lock.store(false, Ordering::Release);
+        }
+    });
+}
+
+/// One thread makes the work, a millisecond at a time, and the workers have little to do with it.
+fn queue(workers: u64, strength: u64) {
+    let (work, made) = (Mutex::new((0, false)), Condvar::new());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let held = work.lock().expect("nobody panics");
+                    let mut held =
+                        made.wait_while(held, |(pieces, ended)| *pieces == 0 && !*ended).expect("nobody panics");
+                    if held.0 == 0 {
+                        return;
+                    }
+                    held.0 -= 1;
+                    drop(held);
+                    turn(SECOND / 10_000);
+                }
+            });
+        }
+        for _ in 0..1000 * strength {
+            turn(SECOND / 1000);
+            work.lock().expect("nobody panics").0 += 1;
+            made.notify_one();
+        }
+        work.lock().expect("nobody panics").1 = true;
+        made.notify_all();
+    });
+}
+
+/// As `mutex`, with the lock of a file, a millisecond at a time.
+fn file_lock(workers: u64, strength: u64) {
+    let folder = Folder::new();
+    each(workers, |_| {
+        let file = File::create(folder.0.join("lock")).expect("made");
+        for _ in 0..1000 * strength / workers {
+            flock(&file, FlockOperation::LockExclusive).expect("locked");
+            turn(SECOND / 1000);
+            flock(&file, FlockOperation::Unlock).expect("unlocked");
         }
     });
 }

@@ -12,6 +12,8 @@
 //!  region      regions where more workers gain, saturate or lose
 //!  kernel_work what the kernel does for a program, by the functions in which samples find it
 //!  account     divides the workers' time into parts
+//!  cause       the causes of a loss
+//!  asleep      sleep that grew: for a lock, for work, or for something else
 //!  loss        compares two accounts, and finds the cause of a loss
 //!  change      changes of the circumstances of a run
 //!  suspect     possible causes of a loss, and what each of them predicts of a change
@@ -40,6 +42,8 @@
 
 mod kernel_work;
 mod account;
+mod cause;
+mod asleep;
 mod loss;
 mod change;
 mod suspect;
@@ -59,6 +63,7 @@ mod conclusion;
 mod simulation;
 
 pub use account::{Account, Counted, Moment, Part, Seen, Wait};
+pub use cause::{Cause, Object};
 pub use change::Change;
 pub use conclusion::{Circumstances, Conclusion, Disturbance, Failure, Statement};
 pub use curve::{Best, Curve, Predicted, Verdict};
@@ -67,7 +72,7 @@ pub use fit::{Fit, Fitted};
 pub use headline::Help;
 pub use kernel_work::KernelWork;
 pub use law::Law;
-pub use loss::{Cause, Loss, Object};
+pub use loss::Loss;
 pub use noise::Interval;
 pub use region::{Region, Trend};
 pub use suspect::{Prediction, Suspect};

@@ -8,6 +8,8 @@
 //! 4. Otherwise the cause cannot be told.
 
 use crate::account::{Account, Part, Wait};
+use crate::asleep::{is_on_futex, joined, of_sleep};
+use crate::cause::{Cause, Object};
 use crate::kernel_work::KernelWork;
 
 /// The loss of a run, compared with the run with the fewest workers.
@@ -31,71 +33,6 @@ pub struct Loss {
     pub shares_memory: bool,
     /// The cause that this suggests.
     pub cause: Cause,
-}
-
-/// The reason why more workers do not help, as far as an account can tell.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cause {
-    /// There is hardly any loss.
-    None,
-    /// Already the fewest workers keep as many processors busy as the most.
-    Busy {
-        /// The fewest workers.
-        workers: u64,
-        /// The processors that they keep busy, on average.
-        processors: f64,
-        /// The threads that wait for a processor besides, on average.
-        queue: f64,
-    },
-    /// Workers were absent: a serial stretch, parts of unequal size, or a setting that the program ignores.
-    Serial,
-    /// Workers slept, seldom, until another woke them: a barrier, parts of unequal size, or a serial stretch.
-    Imbalance,
-    /// Only one worker ran at a time, and all of them had their turn.
-    Turns,
-    /// Workers slept, often, until another woke them.
-    Lock,
-    /// Workers slept for a lock, seldom, but for long.
-    Held,
-    /// One thread was busy all the time, and the others slept until it woke them.
-    Starved,
-    /// Workers slept until another woke them, and for much of the time nobody computed. The others slept for this, most of them.
-    Unfed(Option<Wait>),
-    /// Workers slept for short times, often.
-    Polling,
-    /// Each worker did as much as all the work of the fewest.
-    Repeated,
-    /// Workers slept for this reason.
-    Blocked(Wait),
-    /// Workers slept, and samples do not show for what.
-    Asleep,
-    /// Workers had no processor.
-    Crowded,
-    /// The kernel handled page faults.
-    Faults,
-    /// The kernel handled waits and wake-ups.
-    Switches,
-    /// The kernel was busy for an unknown reason.
-    Kernel,
-    /// The kernel was busy with this.
-    KernelWork(KernelWork),
-    /// The kernel was busy with this object, or workers slept for it.
-    Shared(Object),
-    /// The same work took more processor time: memory, caches, shared cores, frequency, spinning.
-    Slower,
-    /// Several parts grew alike.
-    Mixed,
-}
-
-/// An object of the kernel that workers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
-    /// The memory of a process with several threads.
-    AddressSpace,
-    /// Files and folders.
-    Files,
-    /// Pipes and sockets.
-    Pipes,
 }
 
 impl Object {
@@ -124,21 +61,6 @@ const QUEUE_MIN: f64 = 0.5;
 /// The most sleep, as a share of an estimated wait for processors, beside which that counts: threads that sleep and wake all the time look
 /// runnable in samples.
 const ASLEEP_MAX: f64 = 0.15;
-/// The waits per second of a worker above which a lock is the cause.
-const WAITS_OF_LOCK: f64 = 1000.0;
-/// The waits per second of sleep above which workers wait for each piece of work.
-const WAITS_OF_WORK: f64 = 50.0;
-/// The waits per second of sleep above which workers sleep only until they look again.
-const WAITS_OF_POLLING: f64 = 20.0;
-/// The share of the time that a thread must have a processor to count as always busy.
-const ALWAYS_MIN: f64 = 0.8;
-/// The share of the time without runnable threads above which the workers do not wait for one that computes.
-const IDLE_MIN: f64 = 0.3;
-/// The share of the sleep on futexes in operations of one kind that makes all of it count as that.
-const KIND_MIN: f64 = 2.0 / 3.0;
-/// The sleep beside a locked file, as a multiple of other sleep for the clock, above which all of it is for the lock: it may be free when
-/// it is looked at, and taken again before the next try.
-const TRIED_MIN: f64 = 0.25;
 /// The threads that wait for a disk on average, above which that is mentioned beside a lock.
 const ON_DISK_MIN: f64 = 0.25;
 /// The growth of processor time and page faults, as a share of that of the workers, above which each does the whole work.
@@ -152,10 +74,6 @@ const WAITS_OF_ALL: f64 = 20_000.0;
 const LOCK_PARTS_MIN: f64 = 0.9;
 /// The share of the loss that sleep for a lock must have at least, if it is not the largest part.
 const LOCK_SLEEP_MIN: f64 = 0.2;
-/// The largest share of the time with several runnable threads in which workers count as taking turns.
-const TOGETHER_MAX: f64 = 0.15;
-/// The largest part of the busiest thread, as a multiple of an equal part, for which all had their turn.
-const UNEVEN_MAX: f64 = 1.3;
 /// The smallest number of page faults per second of kernel time that makes them its cause; one costs 0.1 to 3 us.
 const FAULTS_MIN: f64 = 200_000.0;
 /// The smallest number of waits per second of kernel time that makes them its cause.
@@ -435,36 +353,6 @@ fn grown_in_kernel(few: &Account, many: &Account) -> Vec<(KernelWork, f64)> {
     grown
 }
 
-fn is_on_futex(part: Part) -> bool {
-    matches!(part, Part::Blocked(wait) if wait.is_on_futex())
-}
-
-/// Adds up sleep that is for one object, though samples see it as several: on futexes, and in the pauses between tries to lock a
-/// file.
-fn joined(grown: Vec<(Part, f64)>) -> Vec<(Part, f64)> {
-    let of = |wait: Wait| grown.iter().find(|(part, _)| *part == Part::Blocked(wait)).map_or(0.0, |(_, more)| *more);
-    let futexes = of(Wait::Lock) + of(Wait::Signal) + of(Wait::Futex);
-    let is_most = |wait: &Wait| of(*wait) >= KIND_MIN * futexes;
-    let on_futexes = [Wait::Lock, Wait::Signal].into_iter().find(is_most).unwrap_or(Wait::Futex);
-    let tried = of(Wait::FileLock) + of(Wait::Database) >= TRIED_MIN * of(Wait::Clock);
-    let locked = if of(Wait::Database) >= of(Wait::FileLock) { Wait::Database } else { Wait::FileLock };
-    let name = |wait: Wait| match wait {
-        Wait::Lock | Wait::Signal | Wait::Futex => on_futexes,
-        Wait::FileLock | Wait::Database => locked,
-        Wait::Clock if tried => locked,
-        other => other,
-    };
-    let mut all: Vec<(Part, f64)> = Vec::new();
-    for (part, more) in &grown {
-        let part = if let Part::Blocked(wait) = part { Part::Blocked(name(*wait)) } else { *part };
-        match all.iter_mut().find(|(other, _)| *other == part) {
-            Some((_, sum)) => *sum += more,
-            None => all.push((part, *more)),
-        }
-    }
-    all
-}
-
 /// Returns true if each worker uses as much processor time, and touches as much memory for the first time, as the fewest together.
 fn is_repeated(few: &Account, many: &Account) -> bool {
     let least = REPEATED_MIN * many.counted.workers as f64 / few.counted.workers.max(1) as f64;
@@ -498,36 +386,6 @@ fn of_part(part: Part, more: f64, few: &Account, many: &Account) -> Cause {
     }
 }
 
-/// Returns the cause of sleep that grew by `more`, in which threads began to wait `waits` times more.
-fn of_sleep(wait: Wait, more: f64, waits: f64, many: &Account) -> Cause {
-    let is_often = waits > WAITS_OF_LOCK * more;
-    let waits_of_all = many.counted.waits as f64 / many.asleep().max(f64::MIN_POSITIVE);
-    let one_is_busy = waits_of_all > WAITS_OF_WORK && many.busy_most().is_some_and(|share| share >= ALWAYS_MIN);
-    match wait {
-        Wait::Lock if is_often => Cause::Lock,
-        Wait::Lock => Cause::Held,
-        Wait::Signal | Wait::Futex | Wait::Message | Wait::Pipe | Wait::Events if one_is_busy => Cause::Starved,
-        Wait::Signal | Wait::Futex if many.idle >= IDLE_MIN => Cause::Unfed(asleep_besides(many)),
-        Wait::Signal | Wait::Futex if is_often => Cause::Lock,
-        Wait::Signal | Wait::Futex if take_turns(many) => Cause::Turns,
-        Wait::Signal | Wait::Futex => Cause::Imbalance,
-        Wait::Clock if waits_of_all > WAITS_OF_POLLING => Cause::Polling,
-        Wait::Other | Wait::Events => Cause::Asleep,
-        _ => Cause::Blocked(wait),
-    }
-}
-
-/// Returns what threads sleep for most, other than futexes.
-fn asleep_besides(account: &Account) -> Option<Wait> {
-    let others = Wait::ALL.into_iter().zip(account.blocked).filter(|(wait, _)| !wait.is_on_futex());
-    others.filter(|(_, seconds)| *seconds > 0.0).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(wait, _)| wait)
-}
-
-/// Returns true if hardly ever two workers ran at once, although no thread did most of the work.
-fn take_turns(many: &Account) -> bool {
-    many.together < TOGETHER_MAX && many.busiest * many.counted.workers as f64 <= UNEVEN_MAX
-}
-
 /// Returns true if events, of which at least `least` fill a second of kernel time, explain why it grew by `more`: there
 /// are more of them, or they fill the kernel's time of both runs and each takes longer.
 fn are_of_kernel(least: f64, more: f64, few: &Account, many: &Account, count: impl Fn(&Account) -> u64) -> bool {
@@ -536,12 +394,16 @@ fn are_of_kernel(least: f64, more: f64, few: &Account, many: &Account, count: im
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::account::Counted;
 
     /// A run of two workers, or of one, as the report shows it: seconds, user, system, waiting and absent.
-    fn account(workers: u64, [seconds, user, system, waiting, absent]: [f64; 5], asleep: &[(Wait, f64)]) -> Account {
+    pub(crate) fn account(
+        workers: u64,
+        [seconds, user, system, waiting, absent]: [f64; 5],
+        asleep: &[(Wait, f64)],
+    ) -> Account {
         let counted = Counted { workers, seconds, user, system, ..Counted::default() };
         let mut blocked = [0.0; Wait::ALL.len()];
         for (wait, seconds) in asleep {
@@ -563,12 +425,12 @@ mod tests {
         }
     }
 
-    fn counts(account: Account, waits: u64, faults: u64) -> Account {
+    pub(crate) fn counts(account: Account, waits: u64, faults: u64) -> Account {
         Account { counted: Counted { waits, faults, ..account.counted }, ..account }
     }
 
     /// One worker that computes for a second.
-    fn alone() -> Account {
+    pub(crate) fn alone() -> Account {
         account(1, [1.0, 0.99, 0.01, 0.0, 0.0], &[])
     }
 
@@ -613,53 +475,6 @@ mod tests {
         // One thread did nearly all, or both ran together for a while.
         assert_eq!(Loss::of(&few, &python(0.05, 0.9)).cause, Cause::Starved);
         assert_eq!(Loss::of(&few, &python(0.4, 0.55)).cause, Cause::Imbalance);
-    }
-
-    /// Workers that starve for one producer were said to fight for a lock, or to be at a barrier.
-    #[test]
-    fn workers_that_starve_for_one_producer_do_not_fight_for_a_lock() {
-        // The producer has a processor all the time; two workers share the little that it makes.
-        let fed = |wait, busiest, waits| {
-            let many = account(2, [1.0, 1.15, 0.05, 0.0, 0.0], &[(wait, 0.8)]);
-            counts(Account { together: 0.2, busiest, ..many }, waits, 100)
-        };
-        let few = counts(account(1, [1.0, 1.15, 0.05, 0.0, 0.0], &[]), 2_900, 90);
-        for wait in [Wait::Signal, Wait::Futex, Wait::Pipe] {
-            let loss = Loss::of(&few, &fed(wait, 0.83, 3_000));
-            assert_eq!(loss.cause, Cause::Starved, "{wait}");
-            assert!(
-                loss.sentence().contains("one thread is busy all the time, and the others wait for it"),
-                "{loss:?}"
-            );
-        }
-        // They wait for a lock, or the work is spread evenly, or nobody knows who is busy.
-        assert_eq!(Loss::of(&few, &fed(Wait::Lock, 0.83, 3_000)).cause, Cause::Held);
-        assert_eq!(Loss::of(&few, &fed(Wait::Lock, 0.83, 90_000)).cause, Cause::Lock);
-        assert_eq!(Loss::of(&few, &fed(Wait::Signal, 0.4, 3_000)).cause, Cause::Imbalance);
-        assert_eq!(Loss::of(&few, &fed(Wait::Signal, 1.0, 90_000)).cause, Cause::Lock);
-    }
-
-    /// A producer that sleeps between two pieces of work lets its workers run in turns, which was said to be a lock.
-    #[test]
-    fn a_producer_that_sleeps_is_no_lock() {
-        let few = account(1, [1.0, 0.3, 0.0, 0.0, 0.0], &[(Wait::Signal, 0.4), (Wait::Clock, 0.3)]);
-        let many = account(2, [1.0, 0.3, 0.0, 0.0, 0.0], &[(Wait::Signal, 1.3), (Wait::Clock, 0.4)]);
-        let loss = Loss::of(&few, &counts(Account { together: 0.02, busiest: 0.45, idle: 0.7, ..many }, 900, 90));
-        assert_eq!(loss.cause, Cause::Unfed(Some(Wait::Clock)));
-        let said = "no thread computes for 70 % of the time: what they wait for is made by none, or by one that itself sleeps, as for \
-                    the clock (sleep)";
-        assert!(loss.sentence().contains(said), "{}", loss.sentence());
-    }
-
-    /// The costs of a queue under a mutex fell into parts of which none stood out.
-    #[test]
-    fn sleep_on_futexes_counts_together_and_is_named_by_most_of_it() {
-        let of = |lock, signal| {
-            let asleep = [(Wait::Lock, lock), (Wait::Signal, signal)];
-            Loss::of(&alone(), &account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &asleep)).grown[0]
-        };
-        let near = |(part, more): (Part, f64), wait| part == Part::Blocked(wait) && (more - 3.0).abs() < 1e-9;
-        assert!(near(of(0.3, 2.7), Wait::Signal) && near(of(2.7, 0.3), Wait::Lock) && near(of(1.6, 1.4), Wait::Futex));
     }
 
     /// Writers of a database were said to be stopped by the clock.

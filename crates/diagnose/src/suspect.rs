@@ -3,9 +3,10 @@
 use std::fmt;
 
 use crate::account::{Part, Wait};
+use crate::cause::Cause;
 use crate::change::Change;
 use crate::kernel_work::KernelWork;
-use crate::loss::{Cause, Loss};
+use crate::loss::Loss;
 
 /// A possible cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

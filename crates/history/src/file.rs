@@ -1,5 +1,6 @@
 //! The file: where it is, and why it may be of no use.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::DirBuilder;
 use std::io;
@@ -11,7 +12,6 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::forgotten::Forgotten;
 use crate::place::Place;
-use crate::profiles::Loaded;
 use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, ADDED_IN_5, TABLES, VERSION};
 
 /// An open history.
@@ -21,6 +21,16 @@ pub struct History {
     /// What other processes have forgotten since it was opened.
     pub(crate) forgotten: Forgotten,
     pub(crate) loaded: Loaded,
+}
+
+/// What was in the file when a process loaded a program, by host and build. A program that was not there has seen nothing.
+pub(crate) type Loaded = BTreeMap<(String, String), Seen>;
+
+/// How far the phases of a program had been learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) quanta: i64,
+    pub(crate) phases: i64,
 }
 
 /// The reason why the history cannot be used. The work goes on without it.

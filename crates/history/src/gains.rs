@@ -5,6 +5,9 @@ use rusqlite::params;
 
 use crate::file::{History, Problem};
 
+/// The reason of a decision by which programs were chosen.
+pub const CHOSEN: &str = "chosen";
+
 /// The successful runs of a program with the same input, on one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repeated {
@@ -55,12 +58,12 @@ impl History {
     /// # Errors
     ///
     /// See [`Problem`].
-    pub fn quanta(&self, chosen: &str) -> Result<[u64; 2], Problem> {
+    pub fn quanta(&self) -> Result<[u64; 2], Problem> {
         let select =
             "select coalesce(sum(quanta) filter (where reason = ?1), 0), coalesce(sum(quanta), 0) from decisions";
         Ok(self
             .connection
-            .query_row(select, [chosen], |row| Ok([row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64]))?)
+            .query_row(select, [CHOSEN], |row| Ok([row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64]))?)
     }
 
     /// Returns the runs of all programs, or of those of this name or build, by input and host.

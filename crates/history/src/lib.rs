@@ -3,8 +3,10 @@
 //! ```text
 //!  schema     the tables, and the version of their form
 //!  place      its folder and the files beside it, which must be this user's own
+//!  forgotten  what other processes have forgotten, so that it is not written back
 //!  file       opens the file, or says why the work goes on without it
 //!  reading    opens it to look at it, also where nothing may be written
+//!  limits     removes what is too much or too old
 //!  runs       each run of a program: its times, its memory, how it ended
 //!  profiles   what the scheduler has learned: phases and work by program and input (`gristmill_schedule::Store`)
 //!  ceilings   what the machine's memory can do
@@ -12,8 +14,6 @@
 //!  measured   times with several numbers of workers, for the plan of the next run
 //!  account    lists and explains programs, exports and forgets them
 //!  gains      what choosing programs gained, run by run
-//!  limits     removes what is too much or too old
-//!  forgotten  forgets programs, also in processes that had something of them in memory
 //! ```
 //!
 //! Several processes may use a file at the same time (SQLite's write-ahead log). The history is a convenience: no caller fails because it
@@ -23,8 +23,10 @@
 
 mod schema;
 mod place;
+mod forgotten;
 mod file;
 mod reading;
+mod limits;
 mod runs;
 mod profiles;
 mod ceilings;
@@ -32,14 +34,12 @@ mod demands;
 mod measured;
 mod account;
 mod gains;
-mod limits;
-mod forgotten;
 
 pub use account::Account;
 pub use ceilings::{Ceiling, UNDISTURBED_US};
 pub use demands::{BothTimes, Demand, READINGS_MIN, TIER_B};
 pub use file::{History, Problem, in_home};
-pub use gains::{Repeat, Repeated};
+pub use gains::{CHOSEN, Repeat, Repeated};
 pub use limits::{BYTES_MIN, Limits};
 pub use measured::{Measured, Question};
 pub use runs::Run;

@@ -177,7 +177,7 @@ fn remove_unused(transaction: &Transaction<'_>, program: i64) -> Result<(), Prob
         let select = format!("select exists (select 1 from {table} where program = ?1)");
         transaction.prepare(&select)?.query_row([program], |row| row.get::<_, bool>(0))
     };
-    if has("runs")? || (crate::measured::is_there(transaction)? && has("measured")?) {
+    if has("runs")? || (has_measured(transaction)? && has("measured")?) {
         return Ok(());
     }
     let pairs = "delete from dropped_pairs where one = (select build from programs where id = ?1) \
@@ -185,6 +185,12 @@ fn remove_unused(transaction: &Transaction<'_>, program: i64) -> Result<(), Prob
     transaction.execute(pairs, [program])?;
     transaction.execute("delete from programs where id = ?1", [program])?;
     Ok(())
+}
+
+/// Returns whether the table of times with several numbers of workers has been made.
+pub(crate) fn has_measured(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_there = "select exists (select 1 from sqlite_schema where name = 'measured')";
+    connection.prepare(is_there)?.query_row((), |row| row.get(0))
 }
 
 #[cfg(test)]

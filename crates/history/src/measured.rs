@@ -3,10 +3,10 @@
 //! A time says something about another run only if both answer the same question (a digest of the options) on the same host with
 //! as many processors, and their inputs are similar. A program whose file changed has another build, so nothing is known of it.
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use crate::file::{History, Problem, host, program};
-use crate::limits::{DAY_MS, limits};
+use crate::limits::{DAY_MS, has_measured, limits};
 
 /// The time with one number of workers, and the options that varied.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,14 +195,8 @@ impl History {
     }
 
     fn has_measured(&self) -> Result<bool, Problem> {
-        Ok(is_there(&self.connection)?)
+        Ok(has_measured(&self.connection)?)
     }
-}
-
-/// Returns whether the table has been made.
-pub(crate) fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
-    let is_there = "select exists (select 1 from sqlite_schema where name = 'measured')";
-    connection.prepare(is_there)?.query_row((), |row| row.get(0))
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -7,20 +7,10 @@ use gristmill_schedule::{
 };
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use crate::file::{History, Problem, host, program, write};
+use crate::file::{History, Problem, Seen, host, program, write};
 
 /// The bytes of one element of a vector: a bucket and its share.
 const ELEMENT_BYTES: usize = 12;
-
-/// What was in the file when a process loaded a program, by host and build. A program that was not there has seen nothing.
-pub(crate) type Loaded = BTreeMap<(String, String), Seen>;
-
-/// How far the phases of a program had been learned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    quanta: i64,
-    phases: i64,
-}
 
 /// A program on a host: both numbers are found by their indexes.
 const OF_PROGRAM: &str =

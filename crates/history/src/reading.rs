@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::file::{History, Problem};
+use crate::file::{History, Loaded, Problem};
 use crate::forgotten::Forgotten;
-use crate::profiles::Loaded;
 use crate::schema::{LISTED_FROM, VERSION};
 
 impl History {

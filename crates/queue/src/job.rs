@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {
-        let of = |lines: &[&str]| keys(&lines.iter().map(|line| Job::shell(line)).collect::<Vec<_>>());
+        let of = |lines: &[&str]| keys(&lines.iter().map(Job::shell).collect::<Vec<_>>());
         let (short, long) = (of(&["a", "b", "a"]), of(&["a", "new", "a", "b"]));
         assert_eq!([&short[0], &short[1], &short[2]], [&long[0], &long[3], &long[2]]);
         assert!(short[0] != short[2] && short[0] != short[1]);

@@ -71,7 +71,7 @@ pub use machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, Progra
 pub use pairings::PairRule;
 pub use phases::{Phase, Phases, Similarity};
 pub use pressure::{Pressure, Pressures, Source};
-pub use scheduler::{Cost, Reason, Scheduler, drive};
+pub use scheduler::{Cost, Reason, Scheduler, drive, drive_with};
 pub use select::{Candidate, select};
 pub use settings::Settings;
 pub use store::{Gain, Input, Program, Recent, Store, Times, alone_us};

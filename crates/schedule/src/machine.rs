@@ -3,8 +3,6 @@
 //! Time is in microseconds, bandwidth in requests per microsecond. A request is one cache line of 64 bytes from or to
 //! memory, so 120 requests per microsecond are 7.68 GB/s.
 
-use crate::store::Store;
-
 /// A machine on which programs run for one quantum at a time.
 ///
 /// The scheduler decides, the machine runs and reports, until no program is left ([`crate::drive`]).
@@ -20,11 +18,6 @@ pub trait Machine {
     ///
     /// If no program can run, the machine waits for the next arrival and reports it.
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> Result<Option<Quantum>, Self::Error>;
-
-    /// Returns what was kept of a program from earlier sessions. It is asked when the program arrives, so that nothing is read of others.
-    fn kept(&mut self, _key: &Key) -> Option<Store> {
-        None
-    }
 }
 
 /// The resources that programs share.

@@ -475,7 +475,7 @@ mod tests {
         let error = |run: usize| {
             let mut pressures = undisturbed();
             for turn in 0..240 {
-                let foreign = if turn / run % 2 == 0 { 0.0 } else { 2.0 };
+                let foreign = [0.0, 2.0][turn / run % 2];
                 pressures.add(&[(0, 1.0)], 15.0 + foreign);
                 pressures.add(&[(1, 1.0)], 10.0 + foreign);
             }

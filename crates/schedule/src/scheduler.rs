@@ -15,7 +15,7 @@ use crate::admission::Admission;
 use crate::gate::Gate;
 use crate::ideal::{Work, ideal_average_bandwidth, ideal_time_us};
 use crate::knowledge::{Forecast, Knowledge, Order};
-use crate::machine::{Arrival, Decision, Limits, Machine, ProgramId, Quantum, Run};
+use crate::machine::{Arrival, Decision, Key, Limits, Machine, ProgramId, Quantum, Run};
 use crate::pairings::{Member, Pairings};
 use crate::select::{Candidate, select};
 use crate::settings::Settings;
@@ -381,12 +381,22 @@ impl<K: Knowledge> Scheduler<K> {
 
 /// Runs programs until none is left: decide, run, learn.
 pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Scheduler<K>) -> Result<(), M::Error> {
+    drive_with(machine, scheduler, |_, _| None)
+}
+
+/// Runs programs until none is left. When a program arrives, `kept` returns what was kept of it from earlier sessions, so that nothing is read of
+/// others.
+pub fn drive_with<M: Machine, K: Knowledge>(
+    machine: &mut M,
+    scheduler: &mut Scheduler<K>,
+    mut kept: impl FnMut(&mut M, &Key) -> Option<Store>,
+) -> Result<(), M::Error> {
     loop {
         let limits = machine.limits();
         let decision = scheduler.decide(&limits);
         let Some(quantum) = machine.run(&decision, scheduler.quantum_us())? else { return Ok(()) };
         for arrival in &quantum.arrived {
-            if let Some(kept) = machine.kept(&arrival.key) {
+            if let Some(kept) = kept(machine, &arrival.key) {
                 scheduler.recall(kept);
             }
         }
@@ -399,7 +409,7 @@ mod tests {
     use super::*;
     use crate::gate::GateRule;
     use crate::knowledge::{Progress, Tally};
-    use crate::machine::{Counts, Ended, Key, Ran};
+    use crate::machine::{Counts, Ended, Ran};
     use crate::pairings::PairRule;
     use crate::trial::TrialRule;
     use proptest::prelude::*;

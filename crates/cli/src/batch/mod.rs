@@ -12,7 +12,6 @@ use clap::{Args, Subcommand};
 
 use crate::terminal::failure::Failure;
 use queue::Programs;
-pub use queue::{now_ms, word};
 use simulate::Simulate;
 
 /// Run a list of programs, and continue after a crash

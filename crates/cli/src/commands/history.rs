@@ -1,13 +1,12 @@
 //! `gristmill history`: what is known of programs from their earlier runs.
 
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use gristmill::{Error, units};
 use gristmill_history::{Account, BYTES_MIN, History as File, Limits, Problem, UNDISTURBED_US};
-use gristmill_schedule::Reason;
 
-use crate::batch::{now_ms, word};
 use crate::output::aside::write_whole;
 use crate::report::gain;
 use crate::run::learned::in_home;
@@ -105,7 +104,7 @@ impl History {
         let file = File::read(path)?;
         if let Some(page) = &self.gain {
             let all = file.repeated(program)?;
-            if let Some(why) = gain::nothing(&all, file.quanta(word(Reason::Chosen))?) {
+            if let Some(why) = gain::nothing(&all, file.quanta()?) {
                 tell(why);
                 return Ok(Ok(()));
             }
@@ -131,7 +130,8 @@ impl History {
             days: self.keep_days.unwrap_or(before.days),
             bytes: self.keep_size.unwrap_or(before.bytes),
         };
-        let removed = file.set_limits(limits, now_ms())?;
+        let now_ms = UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64;
+        let removed = file.set_limits(limits, now_ms)?;
         let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         tell(format_args!(
             "of each program and input, the last {} of {} are kept, and {:.1} MB in all; {} removed, {:.1} MB are left",

@@ -124,7 +124,7 @@ mod tests {
     fn nothing_is_drawn_where_nothing_was_chosen() {
         let usual = repeated("a", &[(4.0, Some(false)), (3.0, Some(false))]);
         assert_eq!(
-            nothing(&[usual.clone()], [0, 181]).as_deref(),
+            nothing(std::slice::from_ref(&usual), [0, 181]).as_deref(),
             Some("nothing was chosen (0 of 181 quanta), so there is no gain to draw")
         );
         let mixed = repeated("b", &[(4.0, Some(false)), (3.0, None)]);

@@ -3,7 +3,7 @@
 use gristmill_diagnose::{Curve, Interval, Point, Predicted, Statement, Verdict};
 use serde_json::{Value, json};
 
-use super::page::About;
+use super::section::About;
 
 /// Formats the times, the verdict and the law as one object.
 pub fn object(about: &About, curve: &Curve) -> String {

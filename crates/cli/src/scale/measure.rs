@@ -1,6 +1,7 @@
 //! Measures a command: the plan of its runs, the runs, and the account of the fastest combination of parameters.
 
 use std::io;
+use std::time::Duration;
 
 use gristmill::Error;
 use gristmill_counters::card::Card;
@@ -12,10 +13,25 @@ use super::evidence::{self, Evidence};
 use super::experiments::{self, Place, When};
 use super::palindromes::Control;
 use super::runs::{self, Effort, Series};
-use super::vary::{Combination, Table};
+use super::vary::{Combination, Parameter, Table};
 use super::what::Described;
-use super::{ENOUGH, Scale, numbers, sorted};
 use crate::terminal::failure::Failure;
+
+/// What the command line asks for.
+pub struct Asked<'s> {
+    pub described: Described<'s>,
+    pub vary: &'s [Parameter],
+    /// The numbers of workers; empty for those that suit the machine.
+    pub workers: &'s [u64],
+    pub repeats: u32,
+    pub timeout: Duration,
+    pub account: bool,
+    pub experiments: When,
+    pub despite_load: bool,
+}
+
+/// The time after which no optional round begins.
+const ENOUGH: Duration = Duration::from_secs(24);
 
 /// The runs that are to be made.
 pub struct Plan {
@@ -44,18 +60,18 @@ pub struct Measured {
 
 impl Plan {
     /// Plans the runs of a command line.
-    pub fn of(scale: &Scale) -> Result<Plan, Failure> {
-        let combinations = Combination::all(&scale.vary).map_err(Failure::Usage)?;
-        let described = Described { program: &scale.program, prepare: scale.prepare.as_ref(), is_weak: scale.weak };
+    pub fn of(asked: &Asked) -> Result<Plan, Failure> {
+        let combinations = Combination::all(asked.vary).map_err(Failure::Usage)?;
+        let described = &asked.described;
         let whats: io::Result<Result<Vec<What>, String>> =
             combinations.iter().map(|values| described.with(values)).collect();
         let mut whats = whats.map_err(system)?.map_err(Failure::Usage)?;
         let card = Card::here();
         let processors = Processors::within(card.topology.allowed.len(), card.quota).usable as u64;
-        let workers = if scale.workers.is_empty() { numbers(processors) } else { sorted(&scale.workers) };
+        let workers = if asked.workers.is_empty() { numbers(processors) } else { sorted(asked.workers) };
         let control = match &whats[..] {
-            [What { own: Some(own), .. }] if !scale.weak => {
-                Control::of(&scale.program, own, *workers.last().expect("at least one")).map_err(system)?
+            [What { own: Some(own), .. }] if !described.is_weak => {
+                Control::of(described.program, own, *workers.last().expect("at least one")).map_err(system)?
             }
             _ => None,
         };
@@ -64,15 +80,15 @@ impl Plan {
             whats.push(what);
             control
         });
-        let programs = Program::all(whats, scale.timeout).map_err(system)?;
+        let programs = Program::all(whats, asked.timeout).map_err(system)?;
         Ok(Plan { card, processors, combinations, control, workers, programs })
     }
 
     /// Makes the runs. Returns a signal if this program was asked to end.
-    pub fn make(&self, scale: &Scale) -> Result<Result<Measured, i32>, Failure> {
-        let effort = Effort { repeats: scale.repeats as usize, enough: ENOUGH };
+    pub fn make(&self, asked: &Asked) -> Result<Result<Measured, i32>, Failure> {
+        let effort = Effort { repeats: asked.repeats as usize, enough: ENOUGH };
         let bar = self.bar(&effort);
-        let made = self.runs(scale, &effort, &bar).map_err(system);
+        let made = self.runs(asked, &effort, &bar).map_err(system);
         bar.finish_and_clear();
         made
     }
@@ -84,7 +100,7 @@ impl Plan {
         bar
     }
 
-    fn runs(&self, scale: &Scale, effort: &Effort, bar: &ProgressBar) -> io::Result<Result<Measured, i32>> {
+    fn runs(&self, asked: &Asked, effort: &Effort, bar: &ProgressBar) -> io::Result<Result<Measured, i32>> {
         let warm = self.workers.iter().rev().find(|count| **count <= self.processors).unwrap_or(&self.workers[0]);
         let made = runs::make(&self.programs, &self.workers, *warm, effort, |workers, round| {
             if round as u64 * bar.length().unwrap_or(0) > 0 && bar.position() + 1 > bar.length().unwrap_or(0) {
@@ -101,11 +117,11 @@ impl Plan {
             Err(signal) => return Ok(Err(signal)),
         };
         let without = self.control.as_ref().map(|_| series.pop().expect("it ran last"));
-        let fastest = self.table(scale, &series).fastest();
+        let fastest = self.table(asked.described.is_weak, &series).fastest();
         let mut measured = Measured { series, without, fastest, evidence: None };
-        if !scale.no_account && !scale.weak {
-            let place = Place::here(&self.card, self.processors, scale.despite_load);
-            measured.evidence = match looked_at(scale, &self.programs[fastest], &measured.series[fastest], &place, bar)?
+        if asked.account && !asked.described.is_weak {
+            let place = Place::here(&self.card, self.processors, asked.despite_load);
+            measured.evidence = match looked_at(asked, &self.programs[fastest], &measured.series[fastest], &place, bar)?
             {
                 Ok(evidence) => Some(evidence),
                 Err(signal) => return Ok(Err(signal)),
@@ -115,8 +131,8 @@ impl Plan {
     }
 
     /// Returns the table of all combinations.
-    pub fn table<'t>(&'t self, scale: &Scale, series: &'t [Vec<Series>]) -> Table<'t> {
-        Table { combinations: &self.combinations, series, is_weak: scale.weak }
+    pub fn table<'t>(&'t self, is_weak: bool, series: &'t [Vec<Series>]) -> Table<'t> {
+        Table { combinations: &self.combinations, series, is_weak }
     }
 
     /// Ends this process as the signal would have.
@@ -127,7 +143,7 @@ impl Plan {
 
 /// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to end.
 fn looked_at(
-    scale: &Scale,
+    asked: &Asked,
     program: &Program,
     all: &[Series],
     place: &Place,
@@ -138,15 +154,15 @@ fn looked_at(
         Ok(evidence) => evidence,
         Err(signal) => return Ok(Err(signal)),
     };
-    evidence.despite_load = scale.despite_load;
-    let loss = match scale.experiments {
+    evidence.despite_load = asked.despite_load;
+    let loss = match asked.experiments {
         When::Auto => evidence.loss(place.processors).ok(),
         When::Always => evidence.any_loss(place.processors),
         When::Never => None,
     };
     if let Some((loss, busy)) = loss {
         let begins = |change| bar.set_message(format!("{change}"));
-        evidence.findings = match experiments::make(program, all, (&loss, busy), place, scale.experiments, begins)? {
+        evidence.findings = match experiments::make(program, all, (&loss, busy), place, asked.experiments, begins)? {
             Ok(findings) => findings,
             Err(signal) => return Ok(Err(signal)),
         };
@@ -157,4 +173,36 @@ fn looked_at(
 /// Makes the failure of a system call around the runs.
 pub fn system(source: io::Error) -> Failure {
     Failure::Job(Error::System { what: "running the command", source })
+}
+
+/// Returns 1, 2, 4 and so on to twice the processors. With few processors, 3 and 6 are included.
+fn numbers(processors: u64) -> Vec<u64> {
+    let end = processors * 2;
+    if end <= 8 {
+        return (1..=end).filter(|count| *count <= 4 || count % 2 == 0).collect();
+    }
+    let mut numbers: Vec<u64> =
+        std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|count| *count <= end).collect();
+    numbers.extend([processors, end]);
+    sorted(&numbers)
+}
+
+fn sorted(numbers: &[u64]) -> Vec<u64> {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_to_twice_the_processors() {
+        assert_eq!(numbers(1), [1, 2]);
+        assert_eq!(numbers(2), [1, 2, 3, 4]);
+        assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
+        assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
+    }
 }

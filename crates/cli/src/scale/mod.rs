@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  words          the words of a command, with places for the number of workers
-//!  section        a part of the report
+//!  section        the parts of the report
 //!  phases         where the workers of our own applications spend their time
 //!  reads          the files that one of our own applications reads, and their copies in memory
 //!  own            one of our own applications as a command
@@ -12,7 +12,6 @@
 //!  command        one run with all its processes
 //!  runs           the order of the runs, and which of them count
 //!                 (the analysis of their times, and the conclusion: `gristmill_diagnose`)
-//!  notes          facts about the runs beside their times: failures, load, processors in use
 //!  phase_table    the phases as a part of the report
 //!  vary           combinations of other parameters
 //!  what           the words of each run, from the command line
@@ -20,6 +19,7 @@
 //!  experiments    runs under changed circumstances, which rule out causes
 //!  evidence       the account of the workers' time, with one more run each, whose threads are sampled
 //!  measure        all of these runs, as the command line asks for them
+//!  notes          facts about the runs beside their times: failures, load, processors in use
 //!  keep           the times in the history, for the plans of later runs
 //!  text           the report on the terminal
 //!  chart          the curve as SVG
@@ -37,7 +37,6 @@ mod beside;
 mod circumstances;
 pub mod command;
 mod runs;
-mod notes;
 mod phase_table;
 mod vary;
 mod what;
@@ -45,6 +44,7 @@ mod palindromes;
 mod experiments;
 mod evidence;
 mod measure;
+mod notes;
 mod keep;
 mod text;
 mod chart;
@@ -70,11 +70,11 @@ use crate::terminal::standard_output::print;
 use evidence::Evidence;
 use experiments::When;
 use gristmill::units;
-use measure::{Measured, Plan, system};
-use page::About;
+use measure::{Asked, Measured, Plan, system};
 use runs::Series;
-use section::Section;
+use section::{About, Section};
 use vary::{Combination, Parameter};
+use what::Described;
 
 /// Find out where more workers stop helping
 ///
@@ -171,8 +171,6 @@ Examples:
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
 processors; with fewer, the report says what was seen and no more.";
 
-/// The time after which no optional round begins.
-const ENOUGH: Duration = Duration::from_secs(24);
 /// The limit on the input of --from.
 const TABLE_BYTES_MAX: u64 = 16 << 20;
 
@@ -218,13 +216,27 @@ impl Scale {
 
     /// Measures the times of a command.
     fn measure(&self) -> Result<(), Failure> {
-        let plan = Plan::of(self)?;
-        match plan.make(self)? {
+        let asked = self.asked();
+        let plan = Plan::of(&asked)?;
+        match plan.make(&asked)? {
             Ok(measured) => self.conclude(&plan, &measured),
             Err(signal) => {
                 plan.end_by(signal);
                 Ok(())
             }
+        }
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            described: Described { program: &self.program, prepare: self.prepare.as_ref(), is_weak: self.weak },
+            vary: &self.vary,
+            workers: &self.workers,
+            repeats: self.repeats,
+            timeout: self.timeout,
+            account: !self.no_account,
+            experiments: self.experiments,
+            despite_load: self.despite_load,
         }
     }
 
@@ -260,7 +272,7 @@ impl Scale {
             conclusion: Conclusion::of(&curve, &circumstances),
             notes,
             time: if self.weak { "time / k" } else { "time" },
-            varied: plan.table(self, series).section(),
+            varied: plan.table(self.weak, series).section(),
             phases,
         };
         self.report(&curve, &about, evidence.as_ref(), |workers| notes::mark(all, workers))?;
@@ -307,36 +319,4 @@ fn facts(card: &Card) -> Vec<(String, String)> {
         card.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     facts.push(("Date".to_owned(), humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()));
     facts
-}
-
-/// Returns 1, 2, 4 and so on to twice the processors. With few processors, 3 and 6 are included.
-fn numbers(processors: u64) -> Vec<u64> {
-    let end = processors * 2;
-    if end <= 8 {
-        return (1..=end).filter(|count| *count <= 4 || count % 2 == 0).collect();
-    }
-    let mut numbers: Vec<u64> =
-        std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|count| *count <= end).collect();
-    numbers.extend([processors, end]);
-    sorted(&numbers)
-}
-
-fn sorted(numbers: &[u64]) -> Vec<u64> {
-    let mut numbers = numbers.to_vec();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_go_to_twice_the_processors() {
-        assert_eq!(numbers(1), [1, 2]);
-        assert_eq!(numbers(2), [1, 2, 3, 4]);
-        assert_eq!(numbers(4), [1, 2, 3, 4, 6, 8]);
-        assert_eq!(numbers(12), [1, 2, 4, 8, 12, 16, 24]);
-    }
 }

@@ -4,27 +4,9 @@ use gristmill_diagnose::{Conclusion, Curve, Fit};
 
 use super::chart;
 use super::evidence::Evidence;
-use super::section::{Section, shown};
+use super::section::{About, shown};
 use super::text::{has_crowd, regions};
 use crate::experiment::chart::escape;
-
-/// The content of a page other than the curve.
-pub struct About {
-    /// The command that was run.
-    pub title: String,
-    /// The circumstances, as names and values.
-    pub facts: Vec<(String, String)>,
-    /// What the runs show.
-    pub conclusion: Conclusion,
-    /// Notes for the reader.
-    pub notes: Vec<String>,
-    /// The name of the times: not simply `time` if they are divided by the workers.
-    pub time: &'static str,
-    /// A table with a row for each combination of parameters.
-    pub varied: Section,
-    /// The phases of our own applications.
-    pub phases: Section,
-}
 
 /// Renders the whole page.
 pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String {

@@ -1,4 +1,6 @@
-//! A part of the report.
+//! The parts of the report.
+
+use gristmill_diagnose::Conclusion;
 
 use crate::experiment::chart::milliseconds;
 
@@ -7,6 +9,24 @@ use crate::experiment::chart::milliseconds;
 pub struct Section {
     pub text: String,
     pub html: String,
+}
+
+/// The content of a report other than the curve and the account.
+pub struct About {
+    /// The command that was run.
+    pub title: String,
+    /// The circumstances, as names and values.
+    pub facts: Vec<(String, String)>,
+    /// What the runs show.
+    pub conclusion: Conclusion,
+    /// Notes for the reader.
+    pub notes: Vec<String>,
+    /// The name of the times: not simply `time` if they are divided by the workers.
+    pub time: &'static str,
+    /// A table with a row for each combination of parameters.
+    pub varied: Section,
+    /// The phases of our own applications.
+    pub phases: Section,
 }
 
 /// Formats a time with three digits.

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use gristmill_diagnose::{Curve, Point, Trend};
 
 use super::evidence::Evidence;
-use super::page::About;
-use super::section::shown;
+use super::section::{About, shown};
 
 /// Formats the whole report. Failures come first, and the conclusion last, where a terminal shows it.
 pub fn report(about: &About, curve: &Curve, evidence: Option<&Evidence>, mark: impl Fn(u64) -> String) -> String {

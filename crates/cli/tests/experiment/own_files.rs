@@ -123,13 +123,16 @@ fn the_list_is_no_journal_and_no_file_has_two_purposes() {
         assert!(status.code() == Some(2) && said.contains(why) && !said.contains("remove"), "{options}: {said}");
         assert!(!at("ran").exists(), "{options}");
     };
-    for option in ["--journal", "--timeline", "--output", "--history"] {
+    for option in ["--journal", "--timeline", "--output", "--history", "--log"] {
         for (file, list) in [("jobs", "jobs"), ("./jobs", "link"), ("link", "jobs")] {
             refused(&format!("{option} {file} {list}"), &format!("{option} {file} is also an input, {list}"));
         }
     }
     refused("--journal new --timeline ./new jobs", "--journal and --timeline are the same file");
     refused("--no-history --output new --journal new jobs", "--journal and --output are the same file");
+    for values in ["-a jobs -- echo", "-- echo :::: jobs", "-- echo ::: a :::: link"] {
+        refused(&format!("--journal jobs {values}"), "--journal jobs is also an input");
+    }
     // The list on standard input is a file, too.
     let mut command = gristmill(["batch", "--no-history", "--journal", "jobs"]);
     command.current_dir(dir.path()).stdin(fs::File::open(at("jobs")).expect("there"));

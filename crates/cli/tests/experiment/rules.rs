@@ -90,6 +90,7 @@ fn rules_that_make_no_sense_are_refused_before_anything_runs() {
         ("--halt now --keep-going", "cannot be used with"),
         ("--retry-delay 1s", "--retry-delay has nothing to delay: no job is tried again; add --retries N"),
         ("--retries 1 --retry-delay soon", "write 30s"),
+        ("--log same --journal same", "--journal and --log are the same file"),
         ("--load 0", "write a number such as 4"),
         ("--free-memory 100000TiB", "so no program would ever begin"),
     ] {
@@ -298,6 +299,10 @@ fn a_log_has_a_line_for_each_attempt_and_goes_on_in_a_second_run() {
     assert_eq!(run(dir.path(), "--log log.tsv", "echo more\n").0, Some(0));
     let rows = table(&log);
     assert_eq!((rows.len(), rows[7][5].as_str(), rows[7][9].as_str()), (8, "exit 0", "echo more"));
+    // The number of a slot is known when a job begins.
+    let words = ["batch", "-j1", "--no-history", "--log", "log.tsv", "--", "echo", "{%}-{}", ":::", "a"];
+    assert!(gristmill(words).current_dir(dir.path()).output().expect("it starts").status.success());
+    assert_eq!(table(&log)[8][9], "echo 1-a");
 }
 
 #[test]

@@ -61,12 +61,6 @@ struct Begun {
     pid: Pid,
 }
 
-/// Returns the line of a program that begins, without its end: the program adds its process number. It has all that the guard must know of a
-/// job, since jobs arrive after the guard has begun.
-pub fn start_note(job: usize, attempt: u32, is_last: bool, key: &str) -> String {
-    format!("start {job} {attempt} {} {key} ", u8::from(is_last))
-}
-
 /// Runs `schedule` in a copy of this process, and cleans up after it. Returns its exit status.
 pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Result<i32> {
     set_child_subreaper(Some(getpid()))?;

@@ -5,7 +5,6 @@
 //! does (`surrogateescape`): `\udcff` for the byte ff.
 
 use std::cell::Cell;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use gristmill_os::folder::Entry;
-use gristmill_queue::{Job, Outcome};
+use gristmill_queue::{Job, Outcome, quoted};
 
 use super::record::Record;
 use crate::terminal::failure::Failure;
@@ -86,7 +85,9 @@ impl Log {
     ///
     /// As [`Log::attempt`].
     pub fn skipped(&self, number: usize, job: &Job) -> Result<(), String> {
-        let (number, name, command) = ((number + 1).to_string(), escaped(job.name.as_bytes()), command(job));
+        // Nobody knows in which slot it would have run, but one there is.
+        let (number, name, command) =
+            ((number + 1).to_string(), escaped(job.name.as_bytes()), command(&job.in_slot(1)));
         self.line(&[&number, "0", &name, "", "", "skipped", "", "", "", &command])
     }
 
@@ -124,18 +125,8 @@ fn cut_torn_line(file: &File) -> io::Result<()> {
 fn command(job: &Job) -> String {
     match &job.words[..] {
         [shell, flag, line] if shell == "sh" && flag == "-c" => escaped(line.as_bytes()),
-        words => escaped(&words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(&b' ')),
+        words => escaped(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ").as_bytes()),
     }
-}
-
-fn quoted(word: &OsStr) -> Vec<u8> {
-    let bytes = word.as_bytes();
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(byte);
-    if !bytes.is_empty() && bytes.iter().all(is_plain) {
-        return bytes.to_vec();
-    }
-    let inner = bytes.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
-    [b"'", &inner[..], b"'"].concat()
 }
 
 /// Escapes a text for a field.

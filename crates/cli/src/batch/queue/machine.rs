@@ -26,7 +26,7 @@ use gristmill_os::machine::{cpus_allowed, processors_quota};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
-    Scheduler, Settings, Similarity, Store, TrialRule, drive,
+    Scheduler, Settings, Similarity, Store, TrialRule, drive_with,
 };
 
 use super::addresses::Addresses;
@@ -183,7 +183,7 @@ fn run<S: Source>(
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned, Settings { memory: false, ..settings });
     let mut here = Here::new(runner, source, sampler.map(Addresses::new), limits);
-    drive(&mut here, &mut scheduler)?;
+    drive_with(&mut here, &mut scheduler, |here, key| here.runner.reporter().recorder.learned(key))?;
     let dropped = scheduler.dropped();
     runner.reporter().decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();
@@ -197,10 +197,6 @@ impl<S: Source> Machine for Here<'_, '_, S> {
 
     fn limits(&self) -> Limits {
         self.limits
-    }
-
-    fn kept(&mut self, key: &Key) -> Option<Store> {
-        self.runner.reporter().recorder.learned(key)
     }
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
@@ -380,6 +376,7 @@ mod tests {
     use crate::batch::queue::admission::{Admission, StartLimits};
     use crate::batch::queue::guard::Link;
     use crate::batch::queue::list::{Defaults, List};
+    use crate::batch::queue::printer::Style;
     use crate::batch::queue::reporter::Reports;
     use crate::batch::queue::runner::Before;
     use crate::batch::queue::values::Values;
@@ -387,6 +384,7 @@ mod tests {
     use gristmill_os::perf::{Counter, Event};
     use gristmill_os::program::Freezer;
     use gristmill_queue::{Halt, Queue, Rules};
+    use std::os::unix::net::UnixStream;
 
     /// Counts that were recorded elsewhere: the same in each quantum.
     #[derive(Default)]
@@ -415,12 +413,13 @@ mod tests {
 
     /// Runs `test` with two programs that compute until they are killed.
     fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Recorded>)) {
-        let (_told, tell) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        let (_told, tell) = UnixStream::pair().expect("a socket");
         let (signals, _send) = io::pipe().expect("a pipe");
-        let reports =
-            Reports { output: None, style: Default::default(), history: None, log: None, json: false, quiet: true };
-        let words = ["sh", "-c", "while :; do :; done", ":::", "1", "2"].map(Into::into);
-        let list = List::open(None, &words, &Values::default(), Defaults::default()).expect("two jobs");
+        let style = Style { held_max: 16, ..Style::default() };
+        let reports = Reports { output: None, style, history: None, log: None, json: false, quiet: true };
+        // They end if the test does not end them.
+        let words = ["sh", "-c", "i=0; while [ $i -lt 50000000 ]; do i=$((i+1)); done", ":::", "1", "2"];
+        let list = List::open(None, &words.map(Into::into), &Values::default(), Defaults::default()).expect("two jobs");
         let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
         let link = Link { tell, signals };
         let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));

@@ -91,11 +91,9 @@ use admission::Admission;
 use choice::{ByBandwidth, nothing_to_choose};
 use counts::Counters;
 use journal::Journal;
-pub use journal::now_ms;
 use list::{Defaults, List};
 use printer::{Order, Style, UNPRINTED_MAX};
 use probing::Probing;
-pub use record::word;
 use reporter::Reports;
 use runner::{Before, Runner};
 use slots::{Slots, slots};
@@ -351,6 +349,7 @@ impl Programs {
 impl Programs {
     fn check_paths(&self, history: Option<&Path>) -> Result<(), Failure> {
         let list = self.jobs.as_deref().filter(|path| path.as_os_str() != "-").unwrap_or(Path::new("/dev/stdin"));
+        let lists = if self.command.is_empty() { vec![list.to_owned()] } else { self.values.files(&self.command) };
         let written = [
             ("--journal", self.journal.as_deref()),
             ("--timeline", self.timeline.as_deref()),
@@ -358,7 +357,7 @@ impl Programs {
             ("--history", history),
             ("--log", self.log.as_deref()),
         ];
-        paths::check_apart(Some(list).filter(|_| self.command.is_empty()), written)
+        paths::check_apart(&lists, written)
     }
 }
 

@@ -18,7 +18,6 @@ use gristmill_queue::{Job, Outcome};
 use rustix::process::{Pid, Signal};
 
 use super::capture::Capture;
-use super::guard::start_note;
 use super::heartbeat::{self, Heartbeat};
 use super::identity::Identity;
 use super::journal::now_ms;
@@ -47,6 +46,12 @@ fn ticks(stat: &str) -> u64 {
 /// Returns the name of the group of an attempt.
 pub fn group_name(job: usize, attempt: u32) -> String {
     format!("{}-{attempt}", job + 1)
+}
+
+/// Returns the line of a program that begins, without its end: the program adds its process number. It has all that the guard must know of a
+/// job, since jobs arrive after the guard has begun.
+fn start_note(job: usize, attempt: u32, is_last: bool, key: &str) -> String {
+    format!("start {job} {attempt} {} {key} ", u8::from(is_last))
 }
 
 /// Returns how a program ended.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gristmill_history::CHOSEN;
 use gristmill_os::program::Used;
 use gristmill_queue::{Counts, Job, Outcome, State};
 use gristmill_schedule::Reason;
@@ -110,7 +111,7 @@ pub fn word(reason: Reason) -> &'static str {
         Reason::NoContention => "no contention",
         Reason::NoGain => "no gain measured",
         Reason::Finishing => "too little left",
-        Reason::Chosen => "chosen",
+        Reason::Chosen => CHOSEN,
     }
 }
 
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_all_and_names_the_first_failures() {
-        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(&format!("job {at}"))).collect();
+        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(format!("job {at}"))).collect();
         let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
         states.push(State::Ended(Outcome::Exited(0)));
         let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };

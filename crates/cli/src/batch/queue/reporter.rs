@@ -99,7 +99,7 @@ impl Reporter {
         self.decided = reasons.clone();
     }
 
-    /// Keeps a record. Returns its line, if one is to be printed.
+    /// Keeps a record of a job in its slot. Returns its line, if one is to be printed.
     pub fn note(&mut self, job: &Job, record: Record) -> Option<Written> {
         let line = self.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
         self.recorder.note(&record);

@@ -477,7 +477,7 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 };
-                let line = self.reporter.note(&self.list.jobs()[job], record);
+                let line = self.reporter.note(&self.list.jobs()[job].in_slot(slot), record);
                 line.into_iter().for_each(|line| self.printer.add(job, line));
                 Ok(false)
             }
@@ -532,7 +532,7 @@ impl<'a> Runner<'a> {
                 self.remains.add(group);
             }
             let folder = program.capture.folder.clone();
-            let (attempt, at_ms) = (program.attempt, program.at_ms);
+            let (attempt, at_ms, slot) = (program.attempt, program.at_ms, program.slot);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
             let identity = program.identity.take();
             if let Some(Outcome::Incomplete(why)) = &outcome {
@@ -556,7 +556,7 @@ impl<'a> Runner<'a> {
                 chosen,
                 identity,
             };
-            let line = self.reporter.note(&self.list.jobs()[job], record);
+            let line = self.reporter.note(&self.list.jobs()[job].in_slot(slot), record);
             line.into_iter().for_each(|line| self.printer.add(job, line));
         }
         Ok(())

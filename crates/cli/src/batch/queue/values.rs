@@ -65,6 +65,18 @@ impl Values {
         Err(Failure::Usage("-a and -n are for the values of a command: write -- COMMAND behind them".to_owned()))
     }
 
+    /// The files that the values of a command come from.
+    pub fn files(&self, words: &[OsString]) -> Vec<PathBuf> {
+        let lists = given_lists(words).map(|(_, lists)| lists).unwrap_or_default();
+        let reads_input = lists.is_empty() && self.arg_file.is_empty();
+        let named = lists.into_iter().filter_map(|list| match list.given {
+            Given::File(file) => Some(file),
+            Given::Values(_) => None,
+        });
+        let files = self.arg_file.iter().cloned().chain(named).chain(reads_input.then(|| "-".into()));
+        files.map(|file| PathBuf::from(if file == "-" { "/dev/stdin".into() } else { file })).collect()
+    }
+
     /// Makes the jobs of a command and its values.
     pub fn jobs(&self, words: &[OsString]) -> Result<CommandJobs, Failure> {
         let (command, given) = given_lists(words).map_err(Failure::Usage)?;
