@@ -95,7 +95,7 @@ fn told(error: &clap::Error) -> ExitCode {
     // The message repeats what was typed.
     let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| printable(word) == word);
     let text = error.render().to_string();
-    let said = if error.use_stderr() { in_words(&text) } else { text.clone() };
+    let said = if error.use_stderr() { with_tip(error, in_words(&text)) } else { text.clone() };
     let printed = match error.use_stderr() || !gristmill_os::standard::was_closed(1) {
         true if error.use_stderr() && (said != text || !std::env::args_os().all(is_plain)) => {
             std::io::stderr().write_all(printable_lines(&said).as_bytes())
@@ -121,6 +121,16 @@ fn in_words(text: &str) -> String {
         ("number too large to fit in target type", "it is too large"),
     ];
     words.iter().fold(text.to_owned(), |text, (rust, plain)| text.replace(&format!(": {rust}"), &format!(": {plain}")))
+}
+
+/// Adds what was probably meant, instead of a tip that fits any command.
+fn with_tip(error: &clap::Error, text: String) -> String {
+    let words: Vec<_> = std::env::args_os().collect();
+    let tip = if asked_for().get_name() == "batch" { batch::tip(error, &words) } else { None };
+    match (tip, text.split_once('\n'), text.find("\nUsage:")) {
+        (Some(tip), Some((first, _)), Some(usage)) => format!("{first}\n\n  tip: {tip}\n{}", &text[usage..]),
+        _ => text,
+    }
 }
 
 /// Returns the subcommand of this process. Messages show its usage.

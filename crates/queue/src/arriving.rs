@@ -45,7 +45,11 @@ pub struct Arriving {
 /// What the lines are.
 #[derive(Debug)]
 enum Kind {
-    Commands(Shell),
+    Commands {
+        shell: Shell,
+        /// No job has arrived yet.
+        is_first: bool,
+    },
     Values {
         template: Template,
         /// Those of the next job.
@@ -58,7 +62,7 @@ enum Kind {
 impl Arriving {
     /// Makes a list whose lines are commands for a shell. Empty lines, and lines that begin with `#`, are left out.
     pub fn lines(shell: Shell, end: u8) -> Arriving {
-        Arriving { begun: Vec::new(), lines: 0, end, kind: Kind::Commands(shell) }
+        Arriving { begun: Vec::new(), lines: 0, end, kind: Kind::Commands { shell, is_first: true } }
     }
 
     /// Makes a list whose lines are values for a command. Empty ones are values, too.
@@ -70,7 +74,7 @@ impl Arriving {
     ///
     /// # Errors
     ///
-    /// A sentence, when a line is longer than 16 MiB.
+    /// A sentence, when a line is longer than 16 MiB or has a zero byte, or the first one begins a list in TOML.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Job>, String> {
         let mut jobs = Vec::new();
         let mut rest = bytes;
@@ -109,11 +113,18 @@ impl Arriving {
         self.check_length()?;
         self.lines += 1;
         let line = std::mem::take(&mut self.begun);
+        no_zero_byte(&line, self.lines)?;
         match &mut self.kind {
-            Kind::Commands(shell) => {
+            Kind::Commands { shell, is_first } => {
                 let line = if self.lines == 1 { line.strip_prefix(MARK).unwrap_or(&line) } else { &line };
                 let line = line.trim_ascii();
                 let is_job = !line.is_empty() && !line.starts_with(b"#");
+                if is_job && std::mem::take(is_first) && is_table(line) {
+                    return Err(format!(
+                        "line {} begins a list in TOML: write it to a file whose name ends with .toml, and name that",
+                        self.lines
+                    ));
+                }
                 Ok(is_job.then(|| shell.job(OsString::from_vec(line.to_vec()))))
             }
             Kind::Values { template, values, jobs } => {
@@ -133,6 +144,30 @@ impl Arriving {
         }
         Err(format!("line {} is longer than {} MiB: this is no list of commands", self.lines + 1, LINE_BYTES_MAX >> 20))
     }
+}
+
+/// Refuses a line that no program can be given.
+///
+/// # Errors
+///
+/// A sentence with the number of the line, counted from 1, when there is a zero byte in it.
+///
+/// ```
+/// let wrong = gristmill_queue::no_zero_byte(b"a\0b\0", 1).expect_err("a zero byte");
+/// assert!(wrong.contains("line 1") && wrong.contains("add -0"));
+/// ```
+pub fn no_zero_byte(line: &[u8], number: usize) -> Result<(), String> {
+    match line.contains(&0) {
+        true => Err(format!(
+            "line {number} has a zero byte, which no program can be given: add -0 if zero bytes end what is listed, as find -print0 writes it"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Returns true for the line with which a list in TOML begins.
+fn is_table(line: &[u8]) -> bool {
+    line.iter().filter(|byte| !byte.is_ascii_whitespace()).eq(b"[[job]]")
 }
 
 #[cfg(test)]
@@ -173,6 +208,25 @@ mod tests {
         assert!(pairs.end().is_err_and(|wrong| wrong.contains("{2} is left without one")));
         assert!(list(&["make"], 1, b'\n').end().is_err_and(|wrong| wrong.contains("< /dev/null")));
         assert_eq!(list(&["make", "{}"], 1, b'\n').end(), Ok(Vec::new()));
+    }
+
+    /// `gristmill batch - < jobs.toml` ran `[[job]]` in the shell, and a list from `find -print0` said "nul byte found in provided data".
+    #[test]
+    fn a_list_that_is_none_of_lines_is_refused_with_what_to_do() {
+        for (text, wrong) in [
+            (&b"# jobs\n\n[[ job ]]\ncommand = 'a'\n"[..], "line 3 begins a list in TOML"),
+            (b"\xef\xbb\xbf[[job]]\n", "line 1 begins a list in TOML"),
+            (b"a\nb\0c\n", "line 2 has a zero byte, which no program can be given: add -0"),
+        ] {
+            let refused = Arriving::lines(Shell::default(), b'\n').take(text);
+            assert!(refused.is_err_and(|why| why.contains(wrong)), "{wrong}");
+        }
+        let template = || Template::parse(&["xz".into()], None, 1).expect("no placeholder");
+        let mut values = Arriving::values(template(), b'\n');
+        assert_eq!(values.take(b"a\0b\0"), Ok(Vec::new()));
+        assert!(values.end().is_err_and(|why| why.contains("line 1 has a zero byte")));
+        let mut values = Arriving::values(template(), b'\n');
+        assert_eq!(names(&values.take(b"[[job]]\n").expect("a value")), ["xz [[job]]"]);
     }
 
     #[test]

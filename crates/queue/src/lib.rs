@@ -3,6 +3,7 @@
 //! ```text
 //!  job        one program to run, and what it asks for
 //!   placeholder  a part of a command that values replace (`{}`, `{.}`, `{2/}`)
+//!   places     where in a line for the shell a quoted value may stand
 //!   shell      the shell that runs a line, and quotes for it
 //!   template   a command with placeholders, and the jobs that values make of it
 //!   lists      lists of values, combined or linked (`command {} ::: a b`)
@@ -20,6 +21,7 @@
 
 mod job;
 mod placeholder;
+mod places;
 mod shell;
 mod template;
 mod lists;
@@ -30,7 +32,7 @@ mod halt;
 mod states;
 mod journal;
 
-pub use arriving::Arriving;
+pub use arriving::{Arriving, no_zero_byte};
 pub use halt::Halt;
 pub use job::{Job, Keys, digest, keys};
 pub use journal::{Entry, JournalError, Past, line};

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::job::Job;
 use crate::placeholder::{Piece, Placeholder};
+use crate::places;
 
 /// The shells that understand the quotes of [`in_line`].
 const QUOTED_AS_SH: [&str; 8] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "yash", "zsh"];
@@ -60,73 +61,33 @@ impl Shell {
         self.words.len() + 1
     }
 
-    /// Refuses a shell that does not understand the quotes of values, and placeholders that stand in quotes.
+    /// Refuses a shell that does not understand the quotes of values, and placeholders that stand where these may not hold.
     pub(crate) fn check(&self, line: &[Piece]) -> Result<(), String> {
-        let is_known =
-            |word: &OsString| QUOTED_AS_SH.iter().any(|name| Path::new(word).file_name() == Some(OsStr::new(name)));
-        if !self.words.iter().any(is_known) {
+        let has_name = |word: &OsString, name: &str| Path::new(word).file_name() == Some(OsStr::new(name));
+        let is_known = |word: &OsString| QUOTED_AS_SH.iter().any(|name| has_name(word, name));
+        // It would give the line to a second shell, which takes the quotes off.
+        let is_remote = self.words.iter().any(|word| has_name(word, "ssh"));
+        if is_remote || !self.words.iter().any(is_known) {
             let name = self.words[0].to_string_lossy();
             return Err(format!(
                 "values cannot be quoted for {name}: with values, --shell is one of {}",
                 QUOTED_AS_SH.join(", ")
             ));
         }
-        let mut quotes = Quotes::default();
+        let mut places = Vec::new();
         for piece in line {
             match piece {
-                Piece::Text(text) => text.iter().for_each(|byte| quotes.take(*byte)),
-                Piece::Placeholder(Placeholder::Number | Placeholder::Slot) => quotes.take(b'1'),
-                Piece::Placeholder(_) if quotes.are_open() => {
-                    return Err(
-                        "a placeholder stands in quotes, in backticks or behind <<, but its value is quoted already: \
-                         write it outside, as in \"before \"{}\" after\""
-                            .to_owned(),
-                    );
-                }
-                Piece::Placeholder(_) => quotes.take(b'v'),
+                Piece::Text(text) => places.extend(text.iter().copied().map(Some)),
+                Piece::Placeholder(Placeholder::Number | Placeholder::Slot) => places.push(Some(b'1')),
+                Piece::Placeholder(_) => places.push(None),
             }
         }
-        Ok(())
+        places::check(&places)
     }
 }
 
-/// The quotes that are open somewhere in a line.
-#[derive(Default)]
-struct Quotes {
-    /// The sign that ends them; `<` for never.
-    open: Option<u8>,
-    /// The two bytes before.
-    before: [u8; 2],
-    is_escaped: bool,
-}
-
-impl Quotes {
-    fn are_open(&self) -> bool {
-        self.open.is_some() || self.is_escaped
-    }
-
-    fn take(&mut self, byte: u8) {
-        let was_escaped = std::mem::take(&mut self.is_escaped);
-        match (self.open, byte) {
-            _ if was_escaped => {}
-            (None | Some(b'"'), b'\\') => self.is_escaped = true,
-            (None, b'\'') if self.before[1] == b'$' => self.open = Some(b'<'),
-            (None, b'\'' | b'"' | b'`') => self.open = Some(byte),
-            // The shells differ in where these end, so they are taken to have no end.
-            (None, after) if self.before == *b"<<" && after != b'<' && after != b'=' => self.open = Some(b'<'),
-            (Some(quote), byte) if quote == byte && quote != b'<' => self.open = None,
-            _ => {}
-        }
-        self.before = if self.before == *b"<<" && byte == b'<' { [0, 0] } else { [self.before[1], byte] };
-    }
-}
-
-/// Quotes a value in a line for the shell, where anything may stand beside it.
+/// Quotes a value in a line for the shell. Plain ones too, because of what may stand beside them: `$x` and the value `y` are not `$xy`.
 pub(crate) fn in_line(value: &[u8]) -> Vec<u8> {
-    // Before a >, a number would be that of a file.
-    if is_plain(value) && !value.iter().all(u8::is_ascii_digit) {
-        return value.to_vec();
-    }
     let inner = value.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
     [b"'", &inner[..], b"'"].concat()
 }
@@ -190,10 +151,9 @@ mod tests {
 
     #[test]
     fn only_words_that_mean_themselves_stay_without_quotes() {
-        for (value, expected) in [
+        for (word, expected) in [
             ("a.b", "a.b"),
             ("--x=y", "--x=y"),
-            ("2", "'2'"),
             ("A=b", "'A=b'"),
             ("if", "'if'"),
             ("", "''"),
@@ -204,34 +164,93 @@ mod tests {
             ("*", "'*'"),
             ("#", "'#'"),
         ] {
-            assert_eq!(String::from_utf8(in_line(value.as_bytes())).as_deref(), Ok(expected));
+            assert_eq!(quoted(word.as_ref()), expected);
         }
         assert_eq!(quoted("2".as_ref()), "2");
         assert_eq!(quoted(OsStr::from_bytes(b"caf\xe9")), r#"'caf'"$(printf '\351')""#);
+        assert_eq!([in_line(b"a"), in_line(b"it's")], [b"'a'".to_vec(), br"'it'\''s'".to_vec()]);
     }
 
-    /// In double quotes, a file named `$(touch hacked)` would be a command again, quoted or not.
+    fn check(line: &str) -> Result<(), String> {
+        Shell::default().check(&crate::placeholder::pieces(line.as_bytes()).expect("placeholders"))
+    }
+
+    /// `n="$(basename "{}" .txt)"` ran a file with the name `$(touch hacked)`: quotes were counted as if there were no `$(`.
     #[test]
-    fn a_place_in_quotes_of_the_line_is_refused() {
-        let check =
-            |line: &str| Shell::default().check(&crate::placeholder::pieces(line.as_bytes()).expect("placeholders"));
-        for line in ["echo {}", "a 'b' {} \"c\"", r"echo \' {}", "wc <<< {}", "echo '{#}'", "x=\"it's\" {}"] {
+    fn a_place_where_quotes_would_not_hold_is_refused_by_name() {
+        for (line, place) in [
+            (r#"n="$(basename "{}" .txt)""#, "in double quotes"),
+            (r#"[ "$(wc -l < "{}")" -gt 3 ]"#, "in double quotes"),
+            (r#"x="`basename "{}"`""#, "in or behind backticks"),
+            ("echo `cat {}`", "in or behind backticks"),
+            (r#"echo "${x:-"{}"}""#, "in or behind ${...}"),
+            (r#"echo "$(case x in x) echo "{}";; esac)""#, "in or behind case"),
+            ("# don't stop\necho '{}'", "in single quotes"),
+            ("echo a # don't\necho '{}'", "in single quotes"),
+            ("echo a # {}", "in a comment"),
+            ("echo \"{}\"", "in double quotes"),
+            (r#"echo "\"{}""#, "in double quotes"),
+            (r#"echo "it's {}""#, "in double quotes"),
+            (r"echo \{}", "behind a backslash"),
+            ("echo ${}", "behind a dollar sign"),
+            ("echo ${1}", "behind a dollar sign"),
+            ("cat << E\n{}\nE", "a here-document"),
+            (r"echo $'\'' {}", "$'...'"),
+            ("echo $((1 + {}))", "$((...))"),
+            ("((x = {}))", "arithmetic"),
+            ("a[{}]=1", "the index of an array"),
+            ("a=([{}]=1)", "a parenthesis"),
+            ("ls *({})", "a parenthesis"),
+            (
+                r#"x="$(a # it's
+            b {})""#,
+                "a comment",
+            ),
+        ] {
+            let wrong = check(line).expect_err(line);
+            assert!(wrong.contains(place) && wrong.contains("sh -c 'basename \"$1\"' sh {}"), "{line}: {wrong}");
+        }
+    }
+
+    /// The right form, `x="$(basename {})"`, was refused, and a hint led to the dangerous one.
+    #[test]
+    fn a_place_in_a_command_is_taken_wherever_that_command_stands() {
+        for line in [
+            "echo {}",
+            r#"a 'b' {} "c""#,
+            r"echo \' {}",
+            "wc <<< {}",
+            "echo '{#}'",
+            r#"x="it's" {}"#,
+            r#"x="$(basename {})""#,
+            r#"x="$(cat "$(realpath {})/"{/})" && echo "$x" > {.}.txt"#,
+            "(cd {//} && wc -l < {/}) | tee {}.out",
+            "diff <(sort {1}) <(sort {2})",
+            "echo $(( 1 << 2 )) {}",
+            "cut -d $'\\t' -f 1 {}",
+            "# it's\necho {}",
+            "a; # it's\n{}",
+            "echo a#b 'c' {}",
+            "echo ${x%.txt} \"${HOME}/$y\" $$ {}",
+            "if test -e {}; then rm {}; fi",
+            "f() { wc \"$@\"; }; f {}",
+            "sort \\\n  {}",
+            "case {} in *.gz) zcat {};; *) cat {};; esac",
+            "[[ -e {} ]] && a[1]={}",
+            // Nothing is behind what is not known.
+            "cat {} << E\n'\nE",
+            "cat {} `date",
+        ] {
             assert_eq!(check(line), Ok(()), "{line}");
         }
-        for line in [
-            "echo \"{}\"",
-            "echo '{}'",
-            "echo `cat {}`",
-            "cat << E\n{}\nE",
-            r"echo \{}",
-            "echo \"\\\"{}\"",
-            "echo \"it's {}\"",
-            r"echo $'\'{}'",
-        ] {
-            assert!(check(line).is_err_and(|wrong| wrong.contains("in quotes")), "{line}");
+    }
+
+    #[test]
+    fn a_shell_with_other_quotes_is_refused() {
+        for shell in ["/usr/bin/fish", "ssh host bash"] {
+            let wrong = Shell::parse(shell).and_then(|shell| shell.check(&[]));
+            assert!(wrong.is_err_and(|wrong| wrong.starts_with("values cannot be quoted for ")), "{shell}");
         }
-        let fish = Shell::parse("/usr/bin/fish").and_then(|shell| shell.check(&[]));
-        assert!(fish.is_err_and(|wrong| wrong.contains("quoted for /usr/bin/fish")));
         assert_eq!(Shell::parse("busybox sh").and_then(|shell| shell.check(&[])), Ok(()));
         assert!(Shell::parse("  ").is_err());
     }

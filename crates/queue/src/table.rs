@@ -1,7 +1,9 @@
 //! A list of jobs in TOML, with dependencies.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -136,7 +138,20 @@ fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String
         Some(0) => return Err("threads is 0; a program has at least 1".to_owned()),
         threads => threads.unwrap_or(1) as usize,
     };
+    no_zero_byte(&job)?;
     Ok(job)
+}
+
+/// Refuses what the kernel would take for the end of a text.
+fn no_zero_byte(job: &Job) -> Result<(), String> {
+    let directory = job.directory.iter().map(|directory| directory.as_os_str());
+    let texts = (job.words.iter().map(|word| ("command", &word[..])))
+        .chain(directory.map(|directory| ("directory", directory)))
+        .chain(job.environment.iter().map(|(_, value)| ("environment", OsStr::new(value))));
+    match texts.into_iter().find(|(_, text)| text.as_bytes().contains(&0)) {
+        Some((field, _)) => Err(format!("{field} has a zero byte (\\u0000), which no program can be given")),
+        None => Ok(()),
+    }
 }
 
 fn text(table: &Table, name: &str) -> Result<Option<String>, String> {
@@ -305,6 +320,10 @@ mod tests {
             ("[[job]]\ncommand=['', 'a']", "command is empty"),
             ("[[job]]\ncommand=' '", "command is empty"),
             ("[[job]]\ncommand='a'\nthreads=0", "threads is 0"),
+            // "nul byte found in provided data" did not say where.
+            ("[[job]]\ncommand=\"a\\u0000\"", "job 1: command has a zero byte"),
+            ("[[job]]\ncommand='a'\nenvironment={A=\"\\u0000\"}", "environment has a zero byte"),
+            ("[[job]]\ncommand=['a']\ndirectory=\"\\u0000\"", "directory has a zero byte"),
             ("[[job]]\ncommand='a'\nenvironment={'A=B'='x'}", "is no name of a variable"),
             ("[[job]]\ncommand='a'\nenvironment={''='x'}", "is no name of a variable"),
             ("[[job]]\ncommand='a'\nafter=['z']", "no job has the name z"),

@@ -111,6 +111,8 @@ impl Template {
                 Placeholder::Number | Placeholder::Slot => {}
             }
         }
+        taken.sort_unstable();
+        taken.dedup();
         match (0..values).find(|at| !taken.contains(at)) {
             Some(at) if !taken.is_empty() => Err(format!(
                 "the command takes {} of {values} values of a job: write {{{}}} or {{}} too, or leave out what no placeholder takes",
@@ -256,9 +258,9 @@ mod tests {
             let values: Vec<OsString> = values.iter().map(OsString::from).collect();
             template("cat {} | wc > {1.}.txt").job(&values, 1).expect("values").words[2].clone()
         };
-        assert_eq!(line(&["a.b", "c d"]), "cat a.b 'c d' | wc > a.txt");
+        assert_eq!(line(&["a.b", "c d"]), "cat 'a.b' 'c d' | wc > 'a'.txt");
         assert_eq!(line(&["$(x).y", "it's"]), r"cat '$(x).y' 'it'\''s' | wc > '$(x)'.txt");
-        assert_eq!(template("make").job(&["a".into()], 1).expect("values").words[2], "make a");
+        assert_eq!(template("make").job(&["a".into()], 1).expect("values").words[2], "make 'a'");
     }
 
     #[test]
@@ -297,6 +299,9 @@ mod tests {
             ("f {1}", 1, 2, "write {2}"),
             ("f {2/}", 1, 2, "write {1}"),
             ("f {1}", 2, 1, "takes 1 of 2 values"),
+            // It said "2 of 2 values": mentions were counted.
+            ("f {2} {2}", 1, 2, "takes 1 of 2 values"),
+            ("f {2} {-1.}", 1, 2, "takes 1 of 2 values"),
             ("f {}", 0, 1, "-n 0"),
         ] {
             assert!(check(command, per_job, lists).is_err_and(|error| error.contains(wrong)), "{command}");

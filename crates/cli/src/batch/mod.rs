@@ -8,6 +8,9 @@
 mod queue;
 mod simulate;
 
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Subcommand};
 
 use crate::terminal::failure::Failure;
@@ -41,4 +44,13 @@ impl Batch {
             None => self.programs.run(),
         }
     }
+}
+
+/// Says where a command and its values stand, if they were written as GNU parallel takes them: `words` are those of the command line.
+pub fn tip(error: &clap::Error, words: &[OsString]) -> Option<&'static str> {
+    let has_values = words.iter().any(|word| word.to_string_lossy().starts_with(":::"));
+    let is_second_word = error.kind() == ErrorKind::UnknownArgument
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'));
+    let is_meant = (has_values || is_second_word) && words.iter().all(|word| word != "--");
+    is_meant.then_some("write -- before the command: gristmill batch [OPTIONS] -- COMMAND ::: VALUES")
 }

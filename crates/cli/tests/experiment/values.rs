@@ -131,13 +131,10 @@ fn a_dry_run_prints_lines_that_do_the_same_in_a_shell() {
         assert!(batch(folders[0].path(), &values, b"").status.success());
         let dry = batch(folders[1].path(), [OsString::from("--dry-run")].into_iter().chain(values), b"");
         assert!(names(&folders[1].path().join("made")).is_empty() && dry.status.success());
-        let mut shell =
-            Command::new("sh").current_dir(folders[1].path()).stdin(Stdio::piped()).spawn().expect("a shell");
-        shell.stdin.take().expect("a pipe").write_all(&dry.stdout).expect("it reads");
-        assert!(shell.wait().expect("it ends").success());
-        let [made, pasted] = folders.each_ref().map(|folder| names(&folder.path().join("made")));
+        pasted(folders[1].path(), &dry.stdout);
+        let [made, again] = folders.each_ref().map(|folder| names(&folder.path().join("made")));
         let expected: BTreeSet<OsString> = odd_names().into_iter().chain(random_names(60)).collect();
-        assert_eq!((&made, &pasted), (&expected, &expected));
+        assert_eq!((&made, &again), (&expected, &expected));
     }
     let folder = Folder::new();
     let jobs = "[[job]]\ncommand='echo $A | tr a b'\ndirectory='d e'\nenvironment={A='a $b'}\n[[job]]\ncommand=['echo', 'a b']";
@@ -145,8 +142,115 @@ fn a_dry_run_prints_lines_that_do_the_same_in_a_shell() {
     let lines = printed(folder.path(), "--dry-run jobs.toml", "");
     let here = folder.path().canonicalize().expect("a folder");
     let here = here.display();
-    assert_eq!(lines, format!("(cd '{here}/d e' && env 'A=a $b' sh -c 'echo $A | tr a b')\necho 'a b'\n"));
-    assert_eq!(printed(folder.path(), "--dry-run", "a | b 'c'\n"), "a | b 'c'\n");
+    assert_eq!(
+        lines,
+        format!("(cd '{here}/d e' && env 'A=a $b' sh -c 'echo $A | tr a b') < /dev/null\nenv echo 'a b' < /dev/null\n")
+    );
+}
+
+/// Pastes lines into a shell all together, as if they were typed.
+fn pasted(folder: &Path, lines: &[u8]) {
+    let mut shell = Command::new("sh").current_dir(folder).stdin(Stdio::piped()).spawn().expect("a shell");
+    // A shell that a line has ended does not read.
+    let _ = shell.stdin.take().expect("a pipe").write_all(lines);
+    shell.wait().expect("it ends");
+}
+
+/// `exit 3` in a list ended the shell into which its dry run was pasted, `cd /` moved what stood behind it, and `cat` swallowed the rest.
+#[test]
+fn a_dry_run_pasted_as_a_whole_does_what_the_list_does() {
+    let lines = [
+        "echo 1 >> out; exit 3",
+        "cd / && x=leaked",
+        "echo 2$x >> out",
+        "echo 3 >> out # don't",
+        "cat << E >> out\n4 it's\nE",
+        "echo 5 >> out; cat >> out",
+        "echo 'open >> out",
+        "set -e; trap 'echo 6 >> out' EXIT; false; echo no >> out",
+        "exec sh -c 'echo 7 >> out'",
+        "x=8 &&\necho \"$x\" >> out",
+        "echo caf\u{e9} >> out",
+    ];
+    let folders = [Folder::new(), Folder::new()];
+    let ran = batch(folders[0].path(), ["-0", "-j", "1", "--keep-going"], lines.join("\0").as_bytes());
+    assert_eq!(ran.status.code(), Some(1));
+    let dry = batch(folders[1].path(), ["-0", "--dry-run"], lines.join("\0").as_bytes());
+    assert!(dry.status.success() && names(folders[1].path()).is_empty());
+    pasted(folders[1].path(), &dry.stdout);
+    let [ran, pasted_out] =
+        folders.each_ref().map(|folder| fs::read_to_string(folder.path().join("out")).expect("out"));
+    assert_eq!(ran, "1\n2\n3\n4 it's\n5\n6\n7\n8\ncaf\u{e9}\n");
+    assert_eq!(pasted_out, ran);
+    // Programs are not commands of the shell with the same names.
+    let folder = Folder::new();
+    let dry = |words: &str| printed(folder.path(), &format!("--dry-run -- {words}"), "");
+    let list = [dry("exit {} ::: 3"), dry("cd ::: /"), dry("echo {} ::: a\\tb"), dry("touch ::: made")];
+    pasted(folder.path(), list.concat().as_bytes());
+    assert_eq!(names(folder.path()), [OsString::from("made")].into());
+}
+
+/// `n="$(basename "{}" .txt)"` with --shell ran a file with the name `$(touch hacked)` as a command, and a message led to this form.
+#[test]
+fn a_place_in_nested_quotes_is_refused_and_the_right_form_is_taken() {
+    let folder = Folder::new();
+    let value = "a $(touch hacked; echo HI).txt";
+    for (line, place) in [
+        (r#"n="$(basename "{}" .txt)"; echo "[$n]""#, "in double quotes"),
+        (r#"[ "$(wc -l < "{}")" -gt 3 ]"#, "in double quotes"),
+        (r#"x="`basename "{}"`""#, "backticks"),
+        (r#"echo "${x:-"{}"}""#, "${...}"),
+        (r#"echo "$(case x in x) echo "{}";; esac)""#, "case"),
+        ("# don't stop\necho '{}'", "in single quotes"),
+        ("echo a # don't\necho '{}'", "in single quotes"),
+        ("echo a # {}", "in a comment"),
+        ("echo $'{}'", "in single quotes"),
+        ("echo ${}", "behind a dollar sign"),
+    ] {
+        let said = refused(folder.path(), &["--shell", "bash", "--", line, ":::", value], "");
+        assert!(said.contains(place) && said.contains("sh -c 'basename \"$1\"' sh {}"), "{line}: {said}");
+    }
+    let line = r#"n="$(basename {} .txt)"; echo "[$n]""#;
+    let without_shell = [r#"n="$(basename "$1" .txt)"; echo "[$n]""#, "sh", "{}"];
+    for words in [&["--shell", "bash", "--", line][..], &[&["--", "sh", "-c"][..], &without_shell].concat()] {
+        let Output { status, stdout, .. } = batch(folder.path(), [words, &[":::", value]].concat(), b"");
+        assert_eq!((status.code(), text(&stdout)), (Some(0), "[a $(touch hacked; echo HI)]\n"));
+    }
+    assert!(names(folder.path()).is_empty());
+}
+
+/// `gristmill batch xz -k ::: a` said "unexpected argument ':::' found", a list in TOML on standard input ran line by line in the shell, and one from
+/// `find -print0` was "refused: nul byte found in provided data" for each line.
+#[test]
+fn a_first_try_is_told_what_to_write() {
+    let folder = Folder::new();
+    folder.file("zeros", "a\0b\0");
+    let tip = "tip: write -- before the command: gristmill batch [OPTIONS] -- COMMAND ::: VALUES";
+    for (words, input, wrong) in [
+        ("xz -k ::: a", "", tip),
+        ("xz -9 ::: a", "", tip),
+        ("xz -j ::: a", "", tip),
+        ("echo ::: a b", "", tip),
+        ("echo {}", "a\n", tip),
+        (
+            "-",
+            "[[job]]\ncommand = 'touch made'\n",
+            "line 1 begins a list in TOML: write it to a file whose name ends with .toml",
+        ),
+        ("-", "touch made\0touch made\0", "line 1 has a zero byte, which no program can be given: add -0"),
+        ("-- touch", "made\0made\0", "add -0"),
+        ("-- touch :::: zeros zeros", "", "zeros: line 1 has a zero byte"),
+    ] {
+        let said = refused(folder.path(), &words.split(' ').collect::<Vec<_>>(), input);
+        assert!(said.contains(wrong) && said.matches("tip: ").count() <= 1, "{words}: {said}");
+        assert!(!folder.path().join("made").exists(), "{words}");
+    }
+    for words in ["--jbos 3 list", "-- echo {2} {2} ::: a b ::: c d"] {
+        let said = refused(folder.path(), &words.split(' ').collect::<Vec<_>>(), "");
+        assert!(!said.contains(tip), "{said}");
+    }
+    let said = refused(folder.path(), &"-- echo {2} {2} ::: a b ::: c d".split(' ').collect::<Vec<_>>(), "");
+    assert!(said.contains("takes 1 of 2 values"), "{said}");
 }
 
 /// Several lists, linked lists and files of values were words for the program.
@@ -241,7 +345,7 @@ fn what_cannot_be_meant_is_refused_by_name() {
         (&["--", ":::", "a"], "no command before"),
         (&["-n", "2", "--", "echo", "{1}{2}", ":::", "a", "b", "c"], "{2} is left without one"),
         (&["--", "cat {} | wc -l", ":::", "a"], "--shell sh"),
-        (&["--shell", "sh", "--", "echo \"{}\"", ":::", "a"], "in quotes"),
+        (&["--shell", "sh", "--", "echo \"{}\"", ":::", "a"], "in double quotes"),
         (&["--shell", "fish", "--", "echo {}", ":::", "a"], "cannot be quoted for fish"),
         (&["--shell", " ", "jobs"], "the name of a shell"),
         (&["-a", "f", "jobs"], "write -- COMMAND"),
@@ -298,9 +402,10 @@ fn names_in_a_list_need_not_be_utf_8() {
     let options = ["--journal", "j", "--resume"];
     assert!(batch(folder.path(), options, list).status.success());
     let expected = [&b"caf\xe9"[..], b"caf\xe8", b"b", b"j"].map(|name| OsString::from_vec(name.to_vec()));
-    assert_eq!(names(folder.path()), expected.into());
-    let shown = batch(folder.path(), ["--dry-run"], list).stdout;
-    assert_eq!(shown, list);
+    assert_eq!(names(folder.path()), expected.clone().into());
+    let other = Folder::new();
+    pasted(other.path(), &batch(other.path(), ["--dry-run"], list).stdout);
+    assert_eq!(names(other.path()), expected.into_iter().filter(|name| name != "j").collect());
 }
 
 /// Lists ran under `sh`, which no page said, so that a failure in a pipeline was a success.

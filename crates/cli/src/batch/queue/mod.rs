@@ -132,7 +132,7 @@ pub struct Programs {
     #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
     halt: Option<Halt>,
 
-    /// Print the commands that would run, and run none
+    /// Print the commands that would run, as lines for a shell, and run none
     #[arg(long)]
     dry_run: bool,
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gristmill::Error;
 use gristmill_os::wake::poll;
-use gristmill_queue::{Given, GivenList, Job, Lists, Shell, Template, given_lists};
+use gristmill_queue::{Given, GivenList, Job, Lists, Shell, Template, given_lists, no_zero_byte};
 use rustix::fs::FileType;
 
 use crate::terminal::failure::Failure;
@@ -155,7 +155,11 @@ impl Values {
             return Err(failed(io::Error::other(format!("list {} of values is empty, so nothing would run", at + 1))));
         }
         let whole = bytes.strip_suffix(&[end]).unwrap_or(&bytes);
-        Ok(whole.split(|byte| *byte == end).map(|value| OsString::from_vec(value.to_vec())).collect())
+        let value = |(at, value): (usize, &[u8])| {
+            no_zero_byte(value, at + 1).map_err(|why| failed(io::Error::other(why)))?;
+            Ok(OsString::from_vec(value.to_vec()))
+        };
+        whole.split(|byte| *byte == end).enumerate().map(value).collect()
     }
 }
 
