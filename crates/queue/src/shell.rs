@@ -61,9 +61,43 @@ impl Shell {
         self.words.len() + 1
     }
 
+    /// Refuses a value in the text that a command gives to a shell, where nothing quotes it. A value that is all of the text is meant to be run.
+    pub(crate) fn check_words(words: &[Vec<Piece>]) -> Result<(), String> {
+        let text = |word: &[Piece]| match word {
+            [Piece::Text(text)] => text.clone(),
+            _ => Vec::new(),
+        };
+        let is_value = |piece: &Piece| {
+            !matches!(piece, Piece::Text(_) | Piece::Placeholder(Placeholder::Number | Placeholder::Slot))
+        };
+        let Some((program, mut rest)) = words.split_first() else { return Ok(()) };
+        if !QUOTED_AS_SH.iter().any(|name| has_name(OsStr::from_bytes(&text(program)), name)) {
+            return Ok(());
+        }
+        // Options may stand before -c, and letters within it.
+        while let Some((option, behind)) = rest.split_first() {
+            rest = behind;
+            match &text(option)[..] {
+                [b'-', b'-', ..] => {}
+                [b'-', .., b'c'] => break,
+                [b'-' | b'+', .., b'o' | b'O'] => rest = rest.get(1..).unwrap_or_default(),
+                [b'-' | b'+', ..] => {}
+                // A script.
+                _ => return Ok(()),
+            }
+        }
+        match rest.first() {
+            Some(script) if script.len() > 1 && script.iter().any(is_value) => Err(
+                "a placeholder stands in the text behind -c, which a shell would run with the value as a part of it: name the shell by --shell sh instead, \
+                 which quotes values, or pass the value as an argument: -- sh -c 'basename \"$1\"' sh {}"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a shell that does not understand the quotes of values, and placeholders that stand where these may not hold.
     pub(crate) fn check(&self, line: &[Piece]) -> Result<(), String> {
-        let has_name = |word: &OsString, name: &str| Path::new(word).file_name() == Some(OsStr::new(name));
         let is_known = |word: &OsString| QUOTED_AS_SH.iter().any(|name| has_name(word, name));
         // It would give the line to a second shell, which takes the quotes off.
         let is_remote = self.words.iter().any(|word| has_name(word, "ssh"));
@@ -84,6 +118,10 @@ impl Shell {
         }
         places::check(&places)
     }
+}
+
+fn has_name(word: &OsStr, name: &str) -> bool {
+    Path::new(word).file_name() == Some(OsStr::new(name))
 }
 
 /// Quotes a value in a line for the shell. Plain ones too, because of what may stand beside them: `$x` and the value `y` are not `$xy`.
@@ -242,6 +280,30 @@ mod tests {
             "cat {} `date",
         ] {
             assert_eq!(check(line), Ok(()), "{line}");
+        }
+    }
+
+    /// `-- sh -c 'wc -l {}'` ran a file with the name `$(touch hacked)`, though values are said to reach a program as they are.
+    #[test]
+    fn a_value_is_no_part_of_a_text_that_a_command_gives_to_a_shell() {
+        let check = |words: &[&str]| {
+            let words = words.iter().map(|word| crate::placeholder::pieces(word.as_bytes()).expect("placeholders"));
+            Shell::check_words(&words.collect::<Vec<_>>())
+        };
+        for words in [&["sh", "-c", "wc -l {}"][..], &["/bin/bash", "-o", "pipefail", "-ec", "cat \"{.}\" | wc"]] {
+            assert!(check(words).is_err_and(|wrong| wrong.contains("--shell sh")), "{words:?}");
+        }
+        for words in [
+            &["sh", "-c", "wc -l \"$1\"", "sh", "{}"][..],
+            &["sh", "-c", "{}"],
+            &["sh", "-c", "echo {#} {%}", "{}.txt"],
+            &["sh", "run.sh", "-c", "a{}"],
+            &["grep", "sh", "-c", "a{}"],
+            &["python3", "-c", "print({})"],
+            &["sh"],
+            &["sh", "-c"],
+        ] {
+            assert_eq!(check(words), Ok(()), "{words:?}");
         }
     }
 

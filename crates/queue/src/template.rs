@@ -53,6 +53,8 @@ impl Template {
             let line = words.join(&Piece::Text(b" ".to_vec()));
             shell.check(&line)?;
             words = vec![line];
+        } else {
+            Shell::check_words(&words)?;
         }
         Ok(Template { words, shell, per_job, has_placeholder })
     }

@@ -219,11 +219,9 @@ proptest! {
         for shell in shells() {
             let Some((is_success, words, names)) = run(shell, &line, &value) else { continue };
             prop_assert_eq!(names, Vec::<OsString>::new(), "{}: {}", shell, line);
-            let is_expected = |word: &String| {
-                let own = ["", "a", "b", "ab", "4", "\t", "$\\t"];
-                own.contains(&&word[..]) || *word == value || *word == format!("x{value}")
-            };
-            prop_assert!(words.iter().all(is_expected), "{}: {}: {:?}", shell, line, words);
+            // Where a shell reads $'\'' in its own way, words of the line itself grow together.
+            let is_whole = |word: &String| !word.contains("HIT") || *word == value || *word == format!("x{value}");
+            prop_assert!(words.iter().all(is_whole), "{}: {}: {:?}", shell, line, words);
             // Nobody waits for what runs in <( ).
             let puts_it = is_success && line.contains("put {}") && !line.contains("<(");
             prop_assert!(!puts_it || words.contains(&value), "{}: {}: {:?}", shell, line, words);

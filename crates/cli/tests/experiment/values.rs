@@ -210,6 +210,8 @@ fn a_place_in_nested_quotes_is_refused_and_the_right_form_is_taken() {
         let said = refused(folder.path(), &["--shell", "bash", "--", line, ":::", value], "");
         assert!(said.contains(place) && said.contains("sh -c 'basename \"$1\"' sh {}"), "{line}: {said}");
     }
+    let said = refused(folder.path(), &["--", "sh", "-c", "echo {}", ":::", value], "");
+    assert!(said.contains("behind -c") && said.contains("--shell sh"), "{said}");
     let line = r#"n="$(basename {} .txt)"; echo "[$n]""#;
     let without_shell = [r#"n="$(basename "$1" .txt)"; echo "[$n]""#, "sh", "{}"];
     for words in [&["--shell", "bash", "--", line][..], &[&["--", "sh", "-c"][..], &without_shell].concat()] {
