@@ -24,7 +24,7 @@ const IN_ARITHMETIC: &[u8] = b"_ \t+-*/%<>=!&|?:,$~^";
 /// A sentence that names the first such place.
 pub(crate) fn check(line: &Line) -> Result<(), String> {
     let mut reading = Reading { line, at: 0, open: Vec::new(), word: Vec::new(), last: b'\n' };
-    match reading.to_end() {
+    match reading.read() {
         Err(place) if line[reading.at..].contains(&None) => Err(format!(
             "a placeholder stands {place}, where the quotes that its value gets may not hold: write it outside of such, as in \"before \"{{}}\" after\" \
              and \"$(basename {{}})\", or pass the value as an argument, without --shell: -- sh -c 'basename \"$1\"' sh {{}}"
@@ -57,7 +57,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn to_end(&mut self) -> Result<(), Stop> {
+    fn read(&mut self) -> Result<(), Stop> {
         while let Some(piece) = self.line.get(self.at) {
             match (self.open.last(), *piece) {
                 (Some(Open::Quotes), None) => return Err("in double quotes"),
