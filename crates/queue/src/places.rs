@@ -127,6 +127,10 @@ impl Reading<'_> {
                     self.word.push(byte);
                 }
             }
+            b'&' if matches!(self.before(), b'<' | b'>') && !self.is_number_ahead() => {
+                // bash expands the name of a file there twice.
+                return Err("behind >& without a number");
+            }
             b'[' if !self.word.is_empty() && self.word.iter().all(|byte| is_in_name(*byte)) => {
                 let length = self.length_to(1, b"]", is_in_braces).ok_or("in or behind the index of an array")?;
                 self.pass(length + 2, b'_');
@@ -156,6 +160,15 @@ impl Reading<'_> {
         let is_end = |from: usize| end.iter().enumerate().all(|(at, byte)| rest.get(from + at) == Some(&Some(*byte)));
         let length = (0..rest.len()).find(|from| is_end(*from))?;
         rest[..length].iter().all(|piece| piece.is_some_and(&is_known)).then_some(length)
+    }
+
+    /// Returns true if a whole word behind this byte is a number, or `-`.
+    fn is_number_ahead(&self) -> bool {
+        let rest = &self.line[self.at + 1..];
+        let is_end = |piece: &Option<u8>| piece.is_some_and(|byte| b" \t\n;&|<>)".contains(&byte));
+        let word = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+        let is_number = word.iter().all(|piece| piece.is_some_and(|byte| byte.is_ascii_digit()));
+        !word.is_empty() && is_number || *word == [Some(b'-')]
     }
 
     fn backslash(&mut self) -> Result<(), Stop> {

@@ -239,6 +239,8 @@ mod tests {
             ("a[{}]=1", "the index of an array"),
             ("a=([{}]=1)", "a parenthesis"),
             ("ls *({})", "a parenthesis"),
+            ("ls >&{}", "behind >&"),
+            ("ls 2>&1{}", "behind >&"),
             (
                 r#"x="$(a # it's
             b {})""#,
@@ -273,6 +275,7 @@ mod tests {
             "if test -e {}; then rm {}; fi",
             "f() { wc \"$@\"; }; f {}",
             "sort \\\n  {}",
+            "ls {} 2>&1 3>&- <&0 >&2; cat {}",
             "case {} in *.gz) zcat {};; *) cat {};; esac",
             "[[ -e {} ]] && a[1]={}",
             // Nothing is behind what is not known.

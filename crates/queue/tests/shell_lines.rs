@@ -180,6 +180,9 @@ fn jumbled() -> impl Strategy<Value = String> {
         "~",
         "!",
         "&& ",
+        ">&2",
+        ">& ",
+        "<&",
         "$[",
     ]);
     (prop::collection::vec(part, 1..12)).prop_map(|parts| parts.concat())
@@ -196,7 +199,7 @@ fn the_same_line_is_safe_with_and_without_quotes_around_a_substitution() {
     }
 }
 
-/// Behind `$`, `$x` and in a comment, values were taken for more than text, though no quotes were open.
+/// Behind `$`, `$x` and `>&`, and in a comment, values were taken for more than text, though no quotes were open.
 #[test]
 fn a_value_beside_other_text_stays_text() {
     for shell in shells() {
@@ -205,6 +208,7 @@ fn a_value_beside_other_text_stays_text() {
         {
             assert_eq!(run(shell, line, value), None, "{line}");
         }
+        assert_eq!(run(shell, "put >&{}", "a$(touch HIT)"), None);
         let glued = run(shell, "x=1; put $x{} x{{},b}", "a,c").expect("taken");
         assert!(glued.1.contains(&"1a,c".to_owned()) && !glued.1.contains(&"xc".to_owned()), "{shell}: {glued:?}");
     }
