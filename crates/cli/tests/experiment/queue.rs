@@ -181,10 +181,10 @@ fn a_list_that_makes_no_sense_is_refused_before_anything_runs() {
 #[test]
 fn a_job_that_the_kernel_refuses_fails_and_the_others_run() {
     let dir = tempfile::tempdir().expect("a directory");
-    let jobs = format!("echo one\nprintf 'a\0b'\necho {}\necho one\n", "x".repeat(300_000));
+    let jobs = format!("echo one\necho {}\necho one\n", "x".repeat(300_000));
     let Output { status, stdout, stderr } = batch(dir.path(), "--keep-going", &jobs);
     assert_eq!((status.code(), text(&stdout)), (Some(1), "one\none\n"));
-    assert!(text(&stderr).contains("4 programs: 2 succeeded, 2 failed"), "{}", text(&stderr));
+    assert!(text(&stderr).contains("3 programs: 2 succeeded, 1 failed"), "{}", text(&stderr));
     assert!(text(&stderr).len() < 2000, "{} bytes", stderr.len());
 }
 

@@ -150,7 +150,9 @@ fn a_dry_run_prints_lines_that_do_the_same_in_a_shell() {
 
 /// Pastes lines into a shell all together, as if they were typed.
 fn pasted(folder: &Path, lines: &[u8]) {
-    let mut shell = Command::new("sh").current_dir(folder).stdin(Stdio::piped()).spawn().expect("a shell");
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut shell = shell.spawn().expect("a shell");
     // A shell that a line has ended does not read.
     let _ = shell.stdin.take().expect("a pipe").write_all(lines);
     shell.wait().expect("it ends");
