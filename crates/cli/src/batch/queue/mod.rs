@@ -277,6 +277,8 @@ impl Programs {
         let limits = memory::limits(list.jobs(), &freezer, self.quiet);
         let reports = Reports {
             output: self.output.clone(),
+        let alone = memory::alone(list.jobs(), queue.states(), rules.memory_bytes, self.memory.is_some());
+        alone.filter(|_| !self.quiet).into_iter().for_each(tell);
             style: Style {
                 order: if self.keep_order { Order::List } else { self.order },
                 is_live: self.live,
