@@ -93,6 +93,7 @@ fn rules_that_make_no_sense_are_refused_before_anything_runs() {
         ("--log same --journal same", "--journal and --log are the same file"),
         ("--load 0", "write a number such as 4"),
         ("--free-memory 100000TiB", "so no program would ever begin"),
+        ("--free-memory 0", "--free-memory is 0, and as much is always free: leave it out"),
     ] {
         let (status, said) = run(dir.path(), options, "touch ran");
         assert!(status == Some(2) && said.contains(why), "{options}: {said}");
