@@ -17,6 +17,7 @@
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  admission  limits for starting: the load and the free memory
 //!  record     what is told of each: lines of JSON, the summary
+//!  tally      how the jobs came out, once the queue is over
 //!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
@@ -51,6 +52,7 @@ mod program;
 mod guard;
 mod admission;
 mod record;
+mod tally;
 mod log;
 mod recorder;
 mod live;
@@ -275,10 +277,10 @@ impl Programs {
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let limits = memory::limits(list.jobs(), &freezer, self.quiet);
-        let reports = Reports {
-            output: self.output.clone(),
         let alone = memory::alone(list.jobs(), queue.states(), rules.memory_bytes, self.memory.is_some());
         alone.filter(|_| !self.quiet).into_iter().for_each(tell);
+        let reports = Reports {
+            output: self.output.clone(),
             style: Style {
                 order: if self.keep_order { Order::List } else { self.order },
                 is_live: self.live,

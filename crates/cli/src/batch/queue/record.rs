@@ -11,6 +11,7 @@ use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
 use super::identity::Identity;
+use super::tally::{Left, Tally, left};
 use crate::terminal::messages::printable;
 
 /// One attempt of a job, after its end.
@@ -20,8 +21,11 @@ pub struct Record {
     /// Milliseconds since 1970.
     pub at_ms: u64,
     pub took: Duration,
-    /// `None` if it was ended on request.
+    /// `None` if it was ended before it ended by itself.
     pub outcome: Option<Outcome>,
+    /// Nobody asked for that end: the queue's other process had died.
+    pub ended_with_queue: bool,
+    /// It failed, and has an attempt left.
     pub again: bool,
     pub used: Used,
     /// It left processes running, which were ended.
@@ -36,15 +40,24 @@ pub struct Record {
 }
 
 impl Record {
+    /// How it ended, in the words of the log, of the lines of JSON and of the timeline.
+    pub fn status(&self) -> String {
+        match &self.outcome {
+            Some(outcome) => outcome.to_string(),
+            None if self.ended_with_queue => "ended with the queue".to_owned(),
+            None => "ended on request".to_owned(),
+        }
+    }
+
     pub fn json(&self, job: &Job) -> Value {
         let outcome = self.outcome.as_ref();
         json!({
             "job": self.job + 1,
             "name": job.name,
             "attempt": self.attempt,
-            "outcome": outcome.map_or("ended on request".to_owned(), Outcome::to_string),
+            "outcome": self.status(),
             "exit": match outcome { Some(Outcome::Exited(code)) => Some(code), _ => None },
-            "tried_again": self.again,
+            "attempts_left": if self.again { (job.retries.unwrap_or(0) + 1).saturating_sub(self.attempt) } else { 0 },
             "began_ms": self.at_ms,
             "seconds": self.took.as_secs_f64(),
             "user_seconds": self.used.user_us as f64 / 1e6,
@@ -75,26 +88,24 @@ const FAILURES_NAMED: usize = 5;
 /// Returns the summary: a line of counts, and a line for each of the first failures.
 pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Record], took: Duration) -> Vec<String> {
     let busy_us: u64 = records.iter().map(|record| record.used.user_us + record.used.sys_us).sum();
-    let mut parts = vec![format!("{} succeeded", counts.succeeded)];
-    for (count, what) in [(counts.failed, "failed"), (counts.skipped, "skipped"), (counts.waiting, "did not run")] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
+    let left = left(states, records);
+    let tally = Tally::of(counts, &left);
     let seconds = took.as_secs_f64();
     let busy = busy_us as f64 / 1e6 / seconds.max(1e-6);
-    let before = match counts.ended_before {
+    let before = match tally.ended_before {
         0 => String::new(),
         before => format!(" ({before} had ended before)"),
     };
     let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
-    let mut lines =
-        vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", parts.join(", "))];
-    let failure = |(job, state): (&Job, &State)| match state {
-        State::Ended(outcome) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
+    let mut lines = vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", tally.words())];
+    let failure = |((job, state), left): ((&Job, &State), &Option<Left<'_>>)| match (state, left) {
+        (State::Ended(outcome), _) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
+        (_, Some(Left::NotTriedAgain(outcome))) => {
+            Some(format!("{}: {outcome}, and not tried again, because the queue ended", short(&job.name)))
+        }
         _ => None,
     };
-    let failures: Vec<String> = jobs.iter().zip(states).filter_map(failure).collect();
+    let failures: Vec<String> = jobs.iter().zip(states).zip(&left).filter_map(failure).collect();
     lines.extend(failures.iter().take(FAILURES_NAMED).cloned());
     if failures.len() > FAILURES_NAMED {
         lines.push(format!("and {} more that failed", failures.len() - FAILURES_NAMED));
@@ -127,14 +138,16 @@ pub fn decisions(decided: &BTreeMap<Reason, u64>) -> Option<String> {
 }
 
 /// Returns the last line of JSON. Its `quanta` are counted by the reason of their decision; there are none if there was nothing to choose.
-pub fn json_summary(counts: &Counts, took: Duration, decided: &BTreeMap<Reason, u64>) -> Value {
+pub fn json_summary(tally: &Tally, took: Duration, decided: &BTreeMap<Reason, u64>) -> Value {
     let quanta: BTreeMap<&str, u64> = decided.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
     json!({ "summary": {
-        "succeeded": counts.succeeded,
-        "failed": counts.failed,
-        "skipped": counts.skipped,
-        "did_not_run": counts.waiting,
-        "ended_before": counts.ended_before,
+        "succeeded": tally.succeeded,
+        "failed": tally.failed,
+        "not_tried_again": tally.not_tried_again,
+        "were_ended": tally.were_ended,
+        "skipped": tally.skipped,
+        "did_not_run": tally.did_not_run,
+        "ended_before": tally.ended_before,
         "seconds": took.as_secs_f64(),
         "quanta": quanta,
     }})
@@ -154,7 +167,7 @@ mod tests {
             )
         );
         assert_eq!(decisions(&BTreeMap::new()), None);
-        let summary = json_summary(&Counts::default(), Duration::ZERO, &decided);
+        let summary = json_summary(&Tally::default(), Duration::ZERO, &decided);
         let quanta = json!({ "no contention": 5, "chosen": 3, "not known well enough": 2 });
         assert_eq!(summary["summary"]["quanta"], quanta);
     }

@@ -275,7 +275,7 @@ impl<'a> Runner<'a> {
 
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.reporter.log_skipped(self.list.jobs(), &self.queue);
+        self.reporter.log_left(self.list.jobs(), &self.queue);
         self.sync();
         while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
@@ -477,6 +477,7 @@ impl<'a> Runner<'a> {
                     chosen: 0.0,
                     identity,
                 };
+                    ended_with_queue: false,
                 let line = self.reporter.note(&self.list.jobs()[job].in_slot(slot), record);
                 line.into_iter().for_each(|line| self.printer.add(job, line));
                 Ok(false)
@@ -542,6 +543,7 @@ impl<'a> Runner<'a> {
             if let Err(error) = self.printer.end(job, program.capture) {
                 self.break_off(format_args!("the output of a program cannot be read: {error}"));
             }
+            let ended_with_queue = self.is_alone && program.ending == Some(Ending::Killed);
             let record = Record {
                 job,
                 attempt,
@@ -556,6 +558,7 @@ impl<'a> Runner<'a> {
                 chosen,
                 identity,
             };
+                ended_with_queue,
             let line = self.reporter.note(&self.list.jobs()[job].in_slot(slot), record);
             line.into_iter().for_each(|line| self.printer.add(job, line));
         }
