@@ -210,6 +210,33 @@ fn programs_that_end_with_their_queue_were_not_ended_on_request() {
     assert_eq!(statuses(&log), ["1 1 ended with the queue"]);
 }
 
+/// `gristmill batch -q | head -1` ended with status 1, and no word about why.
+#[test]
+fn a_reader_that_closes_the_pipe_ends_the_queue_and_programs_that_did_not_run_for_it_are_told() {
+    for (last, expected) in [("touch never\n", Some(1)), ("", Some(0))] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let list = format!("echo one\ntouch begun; until test -e go; do sleep 0.01; done; echo two\n{last}");
+        let mut child = queue(dir.path(), "-q -j1", &list);
+        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        stdout.read_line(&mut line).expect("a line");
+        wait_for("the second program", || dir.path().join("begun").exists());
+        // Its reader has seen enough.
+        drop(stdout);
+        fs::write(dir.path().join("go"), "").expect("written");
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8(stderr).expect("text");
+        assert_eq!(
+            (line.as_str(), status.code(), dir.path().join("never").exists()),
+            ("one\n", expected, false),
+            "{said}"
+        );
+        let why = "gristmill: nobody reads standard output any more, so no further program begins\n";
+        assert_eq!(said, if last.is_empty() { "" } else { why });
+    }
+}
+
 #[test]
 fn jobs_with_a_higher_priority_begin_first_and_equal_ones_in_the_order_of_the_list() {
     let dir = tempfile::tempdir().expect("a directory");
