@@ -12,12 +12,12 @@
 //!  handed     the streams that the guard would finish
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
-//!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  admission  limits for starting: the load and the free memory
-//!  record     what is told of each: lines of JSON, the summary
-//!  tally      how the jobs came out, once the queue is over
+//!  record     what is told of each attempt: a line of JSON
+//!  memory     the amounts of memory that jobs name, and their limits
+//!  tally      how the jobs came out, once the queue is over: the summary
 //!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
@@ -47,11 +47,11 @@ mod capture;
 mod handed;
 mod heartbeat;
 mod identity;
-mod memory;
 mod program;
 mod guard;
 mod admission;
 mod record;
+mod memory;
 mod tally;
 mod log;
 mod recorder;

@@ -1,8 +1,13 @@
 //! How the jobs of a queue came out, once it is over: one count for the summary, its line of JSON, and the log.
 
-use gristmill_queue::{Counts, Outcome, State};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::record::Record;
+use gristmill_queue::{Counts, Job, Outcome, State};
+use gristmill_schedule::Reason;
+use serde_json::{Value, json};
+
+use super::record::{Record, short, word};
 
 /// A job that has no end when the queue is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +92,53 @@ impl Tally {
     }
 }
 
+/// The number of failures that the summary names.
+const FAILURES_NAMED: usize = 5;
+
+/// Returns the summary: a line of counts, and a line for each of the first failures.
+pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Record], took: Duration) -> Vec<String> {
+    let busy_us: u64 = records.iter().map(|record| record.used.user_us + record.used.sys_us).sum();
+    let left = left(states, records);
+    let tally = Tally::of(counts, &left);
+    let seconds = took.as_secs_f64();
+    let busy = busy_us as f64 / 1e6 / seconds.max(1e-6);
+    let before = match tally.ended_before {
+        0 => String::new(),
+        before => format!(" ({before} had ended before)"),
+    };
+    let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
+    let mut lines = vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", tally.words())];
+    let failure = |((job, state), left): ((&Job, &State), &Option<Left<'_>>)| match (state, left) {
+        (State::Ended(outcome), _) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
+        (_, Some(Left::NotTriedAgain(outcome))) => {
+            Some(format!("{}: {outcome}, and not tried again, because the queue ended", short(&job.name)))
+        }
+        _ => None,
+    };
+    let failures: Vec<String> = jobs.iter().zip(states).zip(&left).filter_map(failure).collect();
+    lines.extend(failures.iter().take(FAILURES_NAMED).cloned());
+    if failures.len() > FAILURES_NAMED {
+        lines.push(format!("and {} more that failed", failures.len() - FAILURES_NAMED));
+    }
+    lines
+}
+
+/// Returns the last line of JSON. Its `quanta` are counted by the reason of their decision; there are none if there was nothing to choose.
+pub fn json_summary(tally: &Tally, took: Duration, decided: &BTreeMap<Reason, u64>) -> Value {
+    let quanta: BTreeMap<&str, u64> = decided.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
+    json!({ "summary": {
+        "succeeded": tally.succeeded,
+        "failed": tally.failed,
+        "not_tried_again": tally.not_tried_again,
+        "were_ended": tally.were_ended,
+        "skipped": tally.skipped,
+        "did_not_run": tally.did_not_run,
+        "ended_before": tally.ended_before,
+        "seconds": took.as_secs_f64(),
+        "quanta": quanta,
+    }})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +149,25 @@ mod tests {
         assert_eq!(one.words(), "0 succeeded, 2 failed, 1 was ended");
         let all = Tally { succeeded: 1, were_ended: 2, skipped: 3, did_not_run: 4, ..Tally::default() };
         assert_eq!(all.words(), "1 succeeded, 2 were ended, 3 skipped, 4 did not run");
+    }
+
+    #[test]
+    fn the_summary_counts_all_and_names_the_first_failures() {
+        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(format!("job {at}"))).collect();
+        let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
+        states.push(State::Ended(Outcome::Exited(0)));
+        let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };
+        let lines = summary(&jobs, &states, &counts, &[], Duration::from_secs(2));
+        assert_eq!(lines[0], "8 programs: 1 succeeded, 7 failed (3 had ended before); 2.0 s, 0.00 processors busy");
+        assert_eq!((lines[1].as_str(), lines.len()), ("job 0: exit 3", 7));
+        assert_eq!(lines[6], "and 2 more that failed");
+    }
+
+    #[test]
+    fn the_line_of_json_counts_the_quanta_by_their_reason() {
+        let decided = BTreeMap::from([(Reason::NoContention, 5), (Reason::Chosen, 3), (Reason::NotCovered, 2)]);
+        let summary = json_summary(&Tally::default(), Duration::ZERO, &decided);
+        let quanta = json!({ "no contention": 5, "chosen": 3, "not known well enough": 2 });
+        assert_eq!(summary["summary"]["quanta"], quanta);
     }
 }
