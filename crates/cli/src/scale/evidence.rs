@@ -152,7 +152,7 @@ impl Evidence {
             return cannot("the runs are too short to be looked at. Give the command more to do.");
         }
         let loss = Loss::of(&few.account, &many.account);
-        if loss.cause == Cause::None || matches!(loss.cause, Cause::Busy { .. }) {
+        if matches!(loss.cause, Cause::None | Cause::Busy { .. } | Cause::Helped { .. }) {
             return Ok((loss, few.account.busy()));
         }
         let workers = [few, many].map(|row| row.account.counted.workers as f64);
