@@ -147,7 +147,7 @@ fn statuses(log: &Path) -> Vec<String> {
     table(log).iter().skip(1).map(|row| [&row[0], &row[1], &row[5]].map(String::as_str).join(" ")).collect()
 }
 
-/// When a queue halted, a job that had failed before and waited for its next attempt "did not run", and `tried_again` was true.
+/// When a queue halted, a job that had failed before and waited for its next attempt "did not run", and the line of JSON said that it was tried again.
 #[test]
 fn a_failure_whose_next_attempt_never_comes_counts_is_named_and_may_be_resumed() {
     let dir = tempfile::tempdir().expect("a directory");
