@@ -63,7 +63,7 @@ enum Program {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if the result is complete (or its reader closed the pipe), 1 if the job failed, 2 if the command line \
-is wrong.";
+is wrong. Of batch and scale, also 1 if a program failed, or did not run.";
 
 fn main() -> ExitCode {
     // A write beyond the limit on file sizes becomes an error that names the file, instead of a fatal signal.

@@ -17,6 +17,13 @@ pub enum Cause {
         /// The threads that wait for a processor besides, on average.
         queue: f64,
     },
+    /// Hardly any processor time is lost, but the fewest workers have the help of other threads, so more workers gain less than their number.
+    Helped {
+        /// The fewest workers.
+        workers: u64,
+        /// The processors that they keep busy, on average.
+        processors: f64,
+    },
     /// Workers were absent: a serial stretch, parts of unequal size, or a setting that the program ignores.
     Serial,
     /// Workers slept, seldom, until another woke them: a barrier, parts of unequal size, or a serial stretch.

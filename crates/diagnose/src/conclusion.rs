@@ -6,10 +6,11 @@
 //! 1. Numbers of workers at which the command failed.
 //! 2. Other programs used the processors.
 //! 3. Whether more workers help. If the runs were too short, nothing else is said.
-//! 4. An efficiency above 100 %.
-//! 5. The law.
-//! 6. Does the command use the number? Asked only if nothing shows that it does.
-//! 7. The cause of the loss, if there is one to explain.
+//! 4. A rise before the best number, and fewer workers that take hardly longer.
+//! 5. An efficiency above 100 %.
+//! 6. The law.
+//! 7. Does the command use the number? Asked only if nothing shows that it does.
+//! 8. The cause of the loss, if there is one to explain.
 
 use crate::curve::{Curve, Verdict};
 use crate::headline::workers;
@@ -109,6 +110,8 @@ impl Conclusion {
             return Conclusion { failures, statements };
         }
         statements.push(said(curve.help().name(), curve.headline()));
+        statements.extend(curve.rise().map(|sentence| said("rise", sentence)));
+        statements.extend(curve.fewer().map(|sentence| said("fewer", sentence)));
         statements.extend(superlinear(curve).map(|sentence| said("superlinear", sentence)));
         statements.push(said("law", curve.law_sentence()));
         statements.extend(use_of_workers(curve, circumstances));
@@ -311,6 +314,55 @@ mod tests {
     fn workers_that_only_make_up_for_a_loss_do_not_help() {
         let said = sentence(&measured(&[(1, 32.0), (8, 4.0), (16, 2.0), (32, 1.0), (48, 1.33), (64, 0.995)], 0.01));
         assert!(said.starts_with("More workers help up to 32: 32.0 times as fast as 1, efficiency 100 %. From 32 to 64 the time rises and"), "{said}");
+    }
+
+    /// "More workers help up to 8" was said of times in which 4 workers are far slower than 2, and 2 nearly as fast as 8.
+    #[test]
+    fn a_rise_before_the_best_number_and_fewer_workers_that_take_hardly_longer_are_named() {
+        let table = [(1, 10.0), (2, 5.0), (4, 9.0), (8, 4.8), (16, 12.0)];
+        for curve in [once(&table), measured(&table, 0.005)] {
+            let said = sentence(&curve);
+            assert!(
+                said.starts_with(
+                    "More workers help up to 8: 2.1 times as fast as 1, efficiency 26 %. Beyond that the time rises."
+                ),
+                "{said}"
+            );
+            assert!(
+                said.contains(" With 4 workers it takes longer than with 2. 2 workers take 4 % longer than 8. "),
+                "{said}"
+            );
+            assert_eq!(kinds(&curve, &Circumstances::default())[..3], ["helps", "rise", "fewer"]);
+        }
+        let said = sentence(&once(&[(1, 5.0), (2, 9.0), (4, 5.0), (8, 2.0)]));
+        assert!(said.contains(" With 2 workers it takes longer than with 1. ") && !said.contains("% longer"), "{said}");
+        // The highest rise counts.
+        let said = sentence(&once(&[(1, 5.0), (2, 5.5), (4, 4.0), (8, 9.0), (16, 2.0)]));
+        assert!(said.contains("With 8 workers it takes longer than with 4."), "{said}");
+        // Such rises are noise, and a curve that only falls has none.
+        for curve in
+            [measured(&[(1, 5.0), (2, 5.5), (4, 2.0)], 0.2), once(&[(1, 8.0), (2, 4.0), (4, 2.0)]), once(&TREE)]
+        {
+            let kinds = kinds(&curve, &Circumstances::default());
+            assert!(!kinds.contains(&"rise") && !kinds.contains(&"fewer"), "{kinds:?}");
+        }
+    }
+
+    /// "The shortest time is that of 4 (between 4 and 16)": nobody understood the bracket.
+    #[test]
+    fn the_interval_of_the_best_number_is_written_out() {
+        let said = sentence(&measured(&[(1, 8.0), (2, 4.0), (4, 2.0), (8, 2.05), (16, 2.04)], 0.03));
+        assert!(said.contains(" The best number lies between 4 and 16 in nine of ten cases. "), "{said}");
+        assert!(!said.contains("(between"), "{said}");
+    }
+
+    /// "The times vary too much, or too little from one number to the next, to say up to how many" was said of both.
+    #[test]
+    fn times_that_vary_too_much_and_times_that_hardly_fall_are_told_apart() {
+        let said = sentence(&once(&[(1, 10.0), (2, 9.3), (4, 8.7), (8, 8.1)]));
+        assert!(said.starts_with("More workers help slowly: where they double, they gain less than a tenth. The shortest time is that of 8, 1.2 times as fast as 1, efficiency 15 %."), "{said}");
+        let said = sentence(&measured(&[(1, 10.0), (2, 8.4), (4, 7.0), (8, 6.0)], 0.2));
+        assert!(said.starts_with("More workers help, but the times vary too much to say up to how many; the shortest median is that of 8, "), "{said}");
     }
 
     /// Perfect scaling was said to "still help a little".

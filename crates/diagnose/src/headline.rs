@@ -2,6 +2,7 @@
 
 use crate::curve::{Curve, Verdict};
 use crate::region::{Region, Trend};
+use crate::times::Point;
 
 /// Whether more workers help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ impl Help {
 
 /// The speed-up below which more workers help little.
 const LITTLE: f64 = 1.1;
+/// The share of the shortest time that fewer workers may take longer to be named.
+const HARDLY: f64 = 0.1;
 
 impl Curve {
     /// Returns whether more workers help.
@@ -76,7 +79,9 @@ impl Curve {
     pub(crate) fn headline(&self) -> String {
         let base = self.base().workers;
         let range = match self.best.interval {
-            Some((from, to)) if from < to => format!(" (between {from} and {to})"),
+            Some((from, to)) if from < to => {
+                format!(" The best number lies between {from} and {to} in nine of ten cases.")
+            }
             _ => String::new(),
         };
         match self.help() {
@@ -86,14 +91,14 @@ impl Curve {
                     .to_owned()
             }
             Help::Unclear => self.unclear(),
-            Help::Slower => format!("More workers than {base} make it slower{range}."),
-            Help::None => format!("More workers than {base} do not help{range}."),
+            Help::Slower => format!("More workers than {base} make it slower.{range}"),
+            Help::None => format!("More workers than {base} do not help.{range}"),
             Help::Little => format!(
-                "More workers than {base} hardly help: the shortest time, that of {}{range}, is {:.0} % shorter than with {base}.",
+                "More workers than {base} hardly help: the shortest time, that of {}, is {:.0} % shorter than with {base}.{range}",
                 self.best.workers,
                 (1.0 - 1.0 / self.speed_up(self.best_point())) * 100.0
             ),
-            Help::Yes => self.helps(&range),
+            Help::Yes => self.helps() + &range,
         }
     }
 
@@ -117,7 +122,7 @@ impl Curve {
     }
 
     /// Says up to how many workers more of them help, and what happens beyond.
-    fn helps(&self, range: &str) -> String {
+    fn helps(&self) -> String {
         let (best, last) = (self.best_point(), &self.points[self.points.len() - 1]);
         let gain = |workers: u64| {
             let point = self.points.iter().find(|point| point.workers == workers).expect("it was measured");
@@ -132,7 +137,7 @@ impl Curve {
         if let Some(enough) = self.enough() {
             return format!(
                 "More workers help up to {enough}: {}. From {enough} to {} the time rises and falls again; the shortest median is that of \
-                 {}{range}, {shortest}.",
+                 {}, {shortest}.",
                 gain(enough),
                 best.workers,
                 best.workers
@@ -143,27 +148,30 @@ impl Curve {
         let starts_later = up_to.from > self.base().workers;
         match up_to.trend {
             Trend::Saturation if starts_later => format!(
-                "Beyond {} more workers gain less than a tenth where they double; the shortest time is that of {}{range}, {shortest}.",
+                "Beyond {} more workers gain less than a tenth where they double; the shortest time is that of {}, {shortest}.",
                 up_to.from, best.workers
             ),
             Trend::Unclear if starts_later => format!(
                 "More workers help up to {}: {}. From {} to {} the times vary too much to tell; the shortest median is that of \
-                 {}{range}, {shortest}.",
+                 {}, {shortest}.",
                 up_to.from,
                 gain(up_to.from),
                 up_to.from,
                 up_to.to,
                 best.workers
             ),
-            Trend::Unclear | Trend::Saturation => format!(
-                "More workers help, but the times vary too much, or too little from one number to the next, to say up to how many; the \
-                 shortest median is that of {}{range}, {shortest}.",
+            Trend::Unclear => format!(
+                "More workers help, but the times vary too much to say up to how many; the shortest median is that of {}, {shortest}.",
+                best.workers
+            ),
+            Trend::Saturation => format!(
+                "More workers help slowly: where they double, they gain less than a tenth. The shortest time is that of {}, {shortest}.",
                 best.workers
             ),
             _ if best.workers == last.workers => {
-                format!("More workers help up to {}, the most that were measured{range}: {shortest}.", best.workers)
+                format!("More workers help up to {}, the most that were measured: {shortest}.", best.workers)
             }
-            _ => format!("More workers help up to {}{range}: {shortest}. {}", best.workers, self.beyond_best()),
+            _ => format!("More workers help up to {}: {shortest}. {}", best.workers, self.beyond_best()),
         }
     }
 
@@ -174,6 +182,45 @@ impl Curve {
         let enough = self.points.iter().find(|point| !self.is_faster(best, point))?.workers;
         let rises = |region: &Region| region.trend == Trend::Loss && (enough..best.workers).contains(&region.from);
         self.regions.iter().any(rises).then_some(enough)
+    }
+
+    /// Says where the time rises before the best number, unless the headline does.
+    pub(crate) fn rise(&self) -> Option<String> {
+        let until = match self.help() {
+            Help::Yes => self.enough().unwrap_or(self.best.workers),
+            Help::Little => self.best.workers,
+            _ => return None,
+        };
+        let is_loss = |workers: u64| {
+            let mut losses = self.regions.iter().filter(|region| region.trend == Trend::Loss);
+            losses.any(|region| (region.from..region.to).contains(&workers))
+        };
+        let before = self.points.windows(2).filter(|pair| pair[1].workers <= until && is_loss(pair[0].workers));
+        let rise = |pair: &[Point]| pair[1].median() / pair[0].median();
+        let highest = before.max_by(|a, b| rise(a).total_cmp(&rise(b)))?;
+        Some(format!("With {} it takes longer than with {}.", workers(highest[1].workers), highest[0].workers))
+    }
+
+    /// Names the fewest workers that take hardly longer than the best number, unless the headline says how they compare.
+    pub(crate) fn fewer(&self) -> Option<String> {
+        let best = self.best_point();
+        let is_unclear = self.regions.iter().any(|region| {
+            region.trend == Trend::Unclear
+                && (region.from..=region.to).contains(&best.workers)
+                && region.from < best.workers
+        });
+        if self.help() != Help::Yes || self.enough().is_some() || is_unclear {
+            return None;
+        }
+        let longer = |point: &Point| point.median() / best.median() - 1.0;
+        let fewest = self.points.iter().find(|point| longer(point) < HARDLY)?;
+        let percent = match longer(fewest) * 100.0 {
+            0.5.. => format!("{:.0} %", longer(fewest) * 100.0),
+            _ => "less than 1 %".to_owned(),
+        };
+        let take = if fewest.workers == 1 { "takes" } else { "take" };
+        let words = workers(fewest.workers);
+        (fewest.workers < best.workers).then(|| format!("{words} {take} {percent} longer than {}.", best.workers))
     }
 
     /// Says what more workers than the best number do.

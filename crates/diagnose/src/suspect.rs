@@ -95,7 +95,7 @@ impl Suspect {
     /// Returns the suspects that only the engine's own applications have.
     pub fn of_engine(loss: &Loss) -> Vec<Suspect> {
         match loss.cause {
-            Cause::None | Cause::Busy { .. } | Cause::Crowded => Vec::new(),
+            Cause::None | Cause::Busy { .. } | Cause::Helped { .. } | Cause::Crowded => Vec::new(),
             _ => vec![Suspect::Reading, Suspect::Processes, Suspect::FirstTouch],
         }
     }

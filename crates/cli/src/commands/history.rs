@@ -114,8 +114,10 @@ impl History {
             true => file.export(program)?.into_iter().map(|run| run.to_string()).collect(),
             false => self.accounts(&file)?,
         };
-        if let Some(program) = program.filter(|_| lines.is_empty()) {
-            tell(format_args!("nothing is known of {}", printable(program)));
+        match program {
+            Some(program) if lines.is_empty() => tell(format_args!("nothing is known of {}", printable(program))),
+            None if lines.is_empty() => tell(format_args!("there is nothing in the history yet ({})", path.display())),
+            _ => {}
         }
         Ok(lines.iter().try_for_each(print))
     }

@@ -146,13 +146,16 @@ impl Evidence {
         let (few, many) = self.compared(processors).ok_or_else(String::new)?;
         let cannot = |why: &str| Err(format!("Why cannot be told: {why}"));
         if self.disturbed && !self.despite_load {
-            return cannot("other programs used the processors during the runs that would say it.");
+            return cannot(
+                "other programs used the processors during the runs that would say it. If they belong to the command, such as a server \
+                 that it asks, --despite-load tells.",
+            );
         }
         if [few, many].iter().any(|row| row.account.counted.seconds < SECONDS_MIN) {
             return cannot("the runs are too short to be looked at. Give the command more to do.");
         }
         let loss = Loss::of(&few.account, &many.account);
-        if loss.cause == Cause::None || matches!(loss.cause, Cause::Busy { .. }) {
+        if matches!(loss.cause, Cause::None | Cause::Busy { .. } | Cause::Helped { .. }) {
             return Ok((loss, few.account.busy()));
         }
         let workers = [few, many].map(|row| row.account.counted.workers as f64);

@@ -25,6 +25,34 @@ fn memory_that_the_machine_does_not_have_is_refused_before_anything_runs() {
     refused("", "memory='0'", "job 2: memory is 0");
 }
 
+/// `memory = "2GiB"` with `--memory 1GiB` was accepted in silence, and the job ran alone.
+#[test]
+fn a_job_that_asks_for_more_than_the_memory_of_all_is_named_at_the_start() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let job =
+        |name: &str, memory: &str| format!("[[job]]\nname='{name}'\ncommand='echo {name} >> ran'\nmemory='{memory}'\n");
+    let told = |options: &str, jobs: &[String]| {
+        fs::write(dir.path().join("jobs.toml"), jobs.concat()).expect("written");
+        let options = format!("--no-history --memory 100MiB {options} jobs.toml");
+        let Output { status, stderr, .. } = batch(dir.path(), &options, "");
+        assert!(status.success(), "{}", text(&stderr));
+        text(&stderr).to_owned()
+    };
+    let [small, large, larger] = [job("a", "100MiB"), job("b", "200MiB"), job("c", "300MiB")];
+    let one = "job 2 (b) asks for 200 MiB, more than --memory 100 MiB, so it runs alone\n";
+    let said = told("--journal journal", &[small.clone(), large.clone()]);
+    assert_eq!(said.matches(one).count(), 1, "{said}");
+    let said = told("", &[small.clone(), large.clone(), larger]);
+    assert!(
+        said.contains("job 2 (b) and 1 more ask for more than --memory 100 MiB, so each of them runs alone\n"),
+        "{said}"
+    );
+    // Neither one that does not run any more, nor a quiet queue.
+    for options in ["--journal journal --resume", "--quiet"] {
+        assert!(!told(options, &[small.clone(), large.clone()]).contains("alone"));
+    }
+}
+
 /// `memory = "50MiB"` was only planned with: a job took what it liked. What was killed for memory was told as signal 9 or exit 137.
 #[test]
 fn a_job_that_takes_more_than_its_memory_is_killed_and_that_is_named_or_nothing_holds_it_and_that_is_said() {

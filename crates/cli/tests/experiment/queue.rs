@@ -436,6 +436,12 @@ fn the_history_lists_explains_exports_and_forgets_programs() {
     assert!(history(&["true", "--forget"]).1.contains("forgot 1 program"));
     assert_eq!(history(&["--export"]).0.lines().count(), 1);
     assert!(history(&["true"]).1.contains("nothing is known of true"));
+    // When all was forgotten, nothing at all was printed.
+    assert!(history(&["false", "--forget"]).1.contains("forgot 1 program"));
+    for arguments in [&[][..], &["--export"]] {
+        let (listed, told) = history(arguments);
+        assert!(listed.is_empty() && told.contains("there is nothing in the history yet ("), "{told}");
+    }
 }
 
 #[test]

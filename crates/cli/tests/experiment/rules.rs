@@ -51,7 +51,7 @@ fn halt_now_ends_what_runs_and_resume_runs_it_again() {
     let (status, said) = run(dir.path(), "-j3 --halt now --journal journal", list);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("after a failure, 2 programs that still run are asked to end (--halt now)"), "{said}");
-    assert!(said.contains("4 programs: 0 succeeded, 1 failed, 3 did not run"), "{said}");
+    assert!(said.contains("4 programs: 0 succeeded, 1 failed, 2 were ended, 1 did not run"), "{said}");
     let counts = |names: [&str; 4]| names.map(|name| words(dir.path(), name).len());
     assert_eq!(counts(["polite", "asked", "deaf", "later"]), [1, 1, 1, 0]);
     // Only the failure has an end in the journal.
@@ -73,7 +73,7 @@ fn a_queue_halts_after_as_many_failures_or_successes_as_were_named() {
     let list = "exit 1\nsleep 1000\nuntil test -e failed; do sleep 0.01; done\ntouch failed; exit 2\nsleep 1001";
     let (status, said) = run(dir.path(), "-j5 --halt now,success=1", list);
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("1 succeeded, 2 failed, 2 did not run"), "{said}");
+    assert!(said.contains("1 succeeded, 2 failed, 2 were ended;"), "{said}");
     let (status, said) = run(dir.path(), "-j2 --halt never", "false\ntouch d");
     assert_eq!((status, dir.path().join("d").exists()), (Some(1), true), "{said}");
     // None has succeeded.
@@ -93,6 +93,7 @@ fn rules_that_make_no_sense_are_refused_before_anything_runs() {
         ("--log same --journal same", "--journal and --log are the same file"),
         ("--load 0", "write a number such as 4"),
         ("--free-memory 100000TiB", "so no program would ever begin"),
+        ("--free-memory 0", "--free-memory is 0, and as much is always free: leave it out"),
     ] {
         let (status, said) = run(dir.path(), options, "touch ran");
         assert!(status == Some(2) && said.contains(why), "{options}: {said}");
@@ -116,17 +117,124 @@ fn a_job_waits_for_its_next_attempt_without_a_slot() {
     assert_eq!(words(dir.path(), "alone").len(), 3);
 }
 
+/// "1 program: 0 succeeded, 1 did not run" was said of one that had run and failed with exit 5, and nothing named it.
 #[test]
-fn a_signal_ends_a_queue_in_which_a_job_waits_to_be_tried_again() {
+fn a_signal_ends_a_queue_in_which_a_job_waits_to_be_tried_again_and_its_failure_is_named() {
     let dir = tempfile::tempdir().expect("a directory");
-    let list = "echo x >> tried; exit 1";
-    let mut child = queue(dir.path(), "--retries 1 --retry-delay 1h --log log.tsv", list).spawn().expect("it starts");
+    let list = "echo x >> tried; exit 5";
+    let mut child = queue(dir.path(), "--retries 1 --retry-delay 1h --log log.tsv", list);
+    let mut child = child.stderr(Stdio::piped()).spawn().expect("it starts");
     // The line is written when the attempt has ended.
     let log = dir.path().join("log.tsv");
     wait_for("an attempt", || fs::read_to_string(&log).is_ok_and(|text| text.lines().count() == 2));
     kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let mut said = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
     assert!(!child.wait().expect("it ends").success());
     assert_eq!(words(dir.path(), "tried").len(), 1);
+    assert!(said.contains("1 program: 0 succeeded, 1 failed;"), "{said}");
+    assert!(said.contains("exit 5: exit 5, and not tried again, because the queue ended"), "{said}");
+}
+
+/// Returns what the lines of JSON on standard output say.
+fn lines_of_json(stdout: &[u8]) -> Vec<serde_json::Value> {
+    let line = |line: &[u8]| serde_json::from_slice(line).expect("JSON");
+    stdout.split_inclusive(|byte| *byte == b'\n').map(line).collect()
+}
+
+/// Returns what the lines of a log say of number, attempt and status.
+fn statuses(log: &Path) -> Vec<String> {
+    table(log).iter().skip(1).map(|row| [&row[0], &row[1], &row[5]].map(String::as_str).join(" ")).collect()
+}
+
+/// When a queue halted, a job that had failed before and waited for its next attempt "did not run", and the line of JSON said that it was tried again.
+#[test]
+fn a_failure_whose_next_attempt_never_comes_counts_is_named_and_may_be_resumed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let list = "[[job]]\nname='r'\ncommand='echo x >> tried; test -e go || exit 7'\nretries=3\nretry_delay='1h'\n\
+        [[job]]\nname='f'\ncommand='until grep -q \"exit 7\" log.tsv; do sleep 0.01; done; exit 9'\n\
+        [[job]]\nname='n'\ncommand='touch never'\nafter=['r']\n";
+    let options = "-j2 --json --log log.tsv --journal journal";
+    let Output { status, stdout, stderr } = queue(dir.path(), options, list).output().expect("it starts");
+    let said = String::from_utf8(stderr).expect("text");
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("3 programs: 0 succeeded, 2 failed, 1 did not run;"), "{said}");
+    assert!(said.contains(": r: exit 7, and not tried again, because the queue ended\n"), "{said}");
+    assert!(said.contains(": f: exit 9\n"), "{said}");
+    let told = lines_of_json(&stdout);
+    assert_eq!((&told[0]["attempts_left"], &told[1]["attempts_left"]), (&3.into(), &0.into()));
+    let summary = &told[2]["summary"];
+    let counts = ["succeeded", "failed", "not_tried_again", "were_ended", "skipped", "did_not_run"];
+    assert_eq!(counts.map(|name| summary[name].as_u64()), [0, 2, 1, 0, 0, 1].map(Some), "{summary}");
+    let log = dir.path().join("log.tsv");
+    assert_eq!(statuses(&log), ["1 1 exit 7", "2 1 exit 9", "1 0 not tried again", "3 0 did not run"]);
+    // It has attempts left, so it has no end in the journal.
+    fs::write(dir.path().join("go"), "").expect("written");
+    let (status, said) = run(dir.path(), &format!("{options} --resume"), list);
+    assert_eq!((status, words(dir.path(), "tried").len()), (Some(1), 2), "{said}");
+    assert!(said.contains("2 succeeded, 1 failed (1 had ended before)") && dir.path().join("never").exists(), "{said}");
+}
+
+/// A program that ran until Ctrl-C came twice "did not run".
+#[test]
+fn programs_that_were_ended_are_told_apart_from_those_that_did_not_run() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = "-j1 --json --log log.tsv";
+    let mut child = queue(dir.path(), options, "touch begun; exec sleep 1000\ntouch never\n");
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for("it begins", || dir.path().join("begun").exists());
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    stderr.read_line(&mut said).expect("a line");
+    assert!(said.contains("no further program begins"), "{said}");
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    stderr.read_to_string(&mut said).expect("text");
+    let Output { status, stdout, .. } = child.wait_with_output().expect("it ends");
+    assert!(!status.success() && said.contains("2 programs: 0 succeeded, 1 was ended, 1 did not run;"), "{said}");
+    let summary = &lines_of_json(&stdout)[1]["summary"];
+    assert_eq!(["were_ended", "did_not_run"].map(|name| summary[name].as_u64()), [1, 1].map(Some), "{summary}");
+    assert_eq!(statuses(&dir.path().join("log.tsv")), ["1 1 ended on request", "2 0 did not run"]);
+}
+
+/// After the first process of a queue was killed, the log said of its programs "ended on request", though nobody had asked.
+#[test]
+fn programs_that_end_with_their_queue_were_not_ended_on_request() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut child = queue(dir.path(), "--log log.tsv", "touch begun; exec sleep 1000").spawn().expect("it starts");
+    wait_for("it begins", || dir.path().join("begun").exists());
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let log = dir.path().join("log.tsv");
+    wait_for("the other process writes", || statuses(&log).len() == 1);
+    assert_eq!(statuses(&log), ["1 1 ended with the queue"]);
+}
+
+/// `gristmill batch -q | head -1` ended with status 1, and no word about why.
+#[test]
+fn a_reader_that_closes_the_pipe_ends_the_queue_and_programs_that_did_not_run_for_it_are_told() {
+    for (last, expected) in [("touch never\n", Some(1)), ("", Some(0))] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let list = format!("echo one\ntouch begun; until test -e go; do sleep 0.01; done; echo two\n{last}");
+        let mut child = queue(dir.path(), "-q -j1", &list);
+        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        stdout.read_line(&mut line).expect("a line");
+        wait_for("the second program", || dir.path().join("begun").exists());
+        // Its reader has seen enough.
+        drop(stdout);
+        fs::write(dir.path().join("go"), "").expect("written");
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8(stderr).expect("text");
+        assert_eq!(
+            (line.as_str(), status.code(), dir.path().join("never").exists()),
+            ("one\n", expected, false),
+            "{said}"
+        );
+        let why = "gristmill: nobody reads standard output any more, so no further program begins\n";
+        assert_eq!(said, if last.is_empty() { "" } else { why });
+    }
 }
 
 #[test]

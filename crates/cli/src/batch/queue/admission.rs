@@ -32,13 +32,16 @@ pub struct StartLimits {
 }
 
 impl StartLimits {
-    /// Refuses a limit that this machine never meets.
+    /// Refuses a limit that this machine never meets, and one that it always does.
     ///
     /// # Errors
     ///
     /// A sentence with what there is, or the kernel's error.
     pub fn check(&self) -> Result<(), Failure> {
         let Some(wanted) = self.free_memory else { return Ok(()) };
+        if wanted == 0 {
+            return Err(Failure::Usage("--free-memory is 0, and as much is always free: leave it out".to_owned()));
+        }
         let what = "asking for the size of the memory";
         let there_bytes = memory_bytes().map_err(|source| Failure::Job(Error::System { what, source }))?;
         if wanted as u64 > there_bytes {

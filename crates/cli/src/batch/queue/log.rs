@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use gristmill_os::folder::Entry;
-use gristmill_queue::{Job, Outcome, quoted};
+use gristmill_queue::{Job, quoted};
 
 use super::record::Record;
 use crate::terminal::failure::Failure;
 
-/// The names of the fields. Only `job`, `attempt`, `name`, `status` and `command` have a value for a job that was skipped.
+/// The names of the fields. Only `job`, `attempt`, `name`, `status` and `command` have a value in the line of a job without an end.
 const HEADER: &str =
     "job\tattempt\tname\tstart_utc\tseconds\tstatus\tmemory_bytes\tuser_seconds\tsystem_seconds\tcommand\n";
 
@@ -63,7 +63,6 @@ impl Log {
     /// A sentence, the first time that a line cannot be written. No further ones are.
     pub fn attempt(&self, job: &Job, record: &Record) -> Result<(), String> {
         let start = humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(record.at_ms)).to_string();
-        let status = record.outcome.as_ref().map_or("ended on request".to_owned(), Outcome::to_string);
         let seconds = |us: u64| format!("{:.6}", us as f64 / 1e6);
         self.line(&[
             &(record.job + 1).to_string(),
@@ -71,7 +70,7 @@ impl Log {
             &escaped(job.name.as_bytes()),
             start.trim_end_matches('Z').replace('T', " ").as_str(),
             &format!("{:.3}", record.took.as_secs_f64()),
-            &escaped(status.as_bytes()),
+            &escaped(record.status().as_bytes()),
             &record.used.memory_bytes.to_string(),
             &seconds(record.used.user_us),
             &seconds(record.used.sys_us),
@@ -79,16 +78,16 @@ impl Log {
         ])
     }
 
-    /// Writes the line of a job that was skipped.
+    /// Writes the line of a job that has no end when the queue is over.
     ///
     /// # Errors
     ///
     /// As [`Log::attempt`].
-    pub fn skipped(&self, number: usize, job: &Job) -> Result<(), String> {
+    pub fn left(&self, number: usize, job: &Job, status: &str) -> Result<(), String> {
         // Nobody knows in which slot it would have run, but one there is.
         let (number, name, command) =
             ((number + 1).to_string(), escaped(job.name.as_bytes()), command(&job.in_slot(1)));
-        self.line(&[&number, "0", &name, "", "", "skipped", "", "", "", &command])
+        self.line(&[&number, "0", &name, "", "", status, "", "", "", &command])
     }
 
     fn line(&self, fields: &[&str]) -> Result<(), String> {

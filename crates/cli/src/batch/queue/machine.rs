@@ -454,10 +454,11 @@ mod tests {
         with_two_programs(freezer, |here| {
             let first = quantum(here, Run::System).expect("it goes on");
             assert_eq!(first.arrived.iter().map(|arrival| arrival.id.0).collect::<Vec<_>>(), [1, 2]);
-            // The first quantum in which a program is stopped may see the last of it.
+            // The first quantum in which a program is stopped may see the last of it, and on a busy machine the chosen one may have to wait for a processor.
             for chosen in [2, 1] {
-                quantum(here, Run::Only(vec![ProgramId(chosen)]));
-                assert_eq!(ran(quantum(here, Run::Only(vec![ProgramId(chosen)]))), [chosen]);
+                let runs: Vec<Vec<u32>> =
+                    (0..30).map(|_| ran(quantum(here, Run::Only(vec![ProgramId(chosen)])))).collect();
+                assert!(runs.windows(3).any(|three| three.iter().all(|ran| *ran == [chosen])), "{runs:?}");
             }
             let all = (0..50).any(|_| ran(quantum(here, Run::System)) == [1, 2]);
             assert!(all, "a program stayed stopped");

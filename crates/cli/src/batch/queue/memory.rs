@@ -4,8 +4,9 @@ use gristmill::Error;
 use gristmill_counters::units::bytes as shown;
 use gristmill_os::machine::memory_bytes;
 use gristmill_os::program::{Freezer, MemoryLimits};
-use gristmill_queue::Job;
+use gristmill_queue::{Job, State};
 
+use super::record::short;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
@@ -30,6 +31,21 @@ pub fn check(jobs: &[Job], all: Option<usize>) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Says which jobs that wait ask for more memory than all may have at the same time. `asked_for` says that this is --memory.
+pub fn alone(jobs: &[Job], states: &[State], all_bytes: u64, asked_for: bool) -> Option<String> {
+    let too_large =
+        |(_, (job, state)): &(usize, (&Job, &State))| **state == State::Waiting && job.memory_bytes > all_bytes;
+    let mut large = jobs.iter().zip(states).enumerate().filter(too_large);
+    let (at, (job, _)) = large.next()?;
+    let name = format!("job {} ({})", at + 1, short(&job.name));
+    let (bytes, all) = (shown(job.memory_bytes), shown(all_bytes));
+    let all = if asked_for { format!("--memory {all}") } else { format!("the {all} that are available") };
+    Some(match large.count() {
+        0 => format!("{name} asks for {bytes}, more than {all}, so it runs alone"),
+        more => format!("{name} and {more} more ask for more than {all}, so each of them runs alone"),
+    })
 }
 
 /// Returns how the memory of each job is limited, or says once that it is not. `None` too if no job names an amount.

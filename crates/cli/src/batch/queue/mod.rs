@@ -12,11 +12,12 @@
 //!  handed     the streams that the guard would finish
 //!  heartbeat  the stages that a program tells
 //!  identity   the names of programs and inputs in the history
-//!  memory     the amounts of memory that jobs name, and their limits
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  admission  limits for starting: the load and the free memory
-//!  record     what is told of each: lines of JSON, the summary
+//!  record     what is told of each attempt: a line of JSON
+//!  memory     the amounts of memory that jobs name, and their limits
+//!  tally      how the jobs came out, once the queue is over: the summary
 //!  log        a table of all attempts
 //!  recorder   writes runs to the history
 //!  live       the table on a terminal
@@ -46,11 +47,12 @@ mod capture;
 mod handed;
 mod heartbeat;
 mod identity;
-mod memory;
 mod program;
 mod guard;
 mod admission;
 mod record;
+mod memory;
+mod tally;
 mod log;
 mod recorder;
 mod live;
@@ -275,6 +277,8 @@ impl Programs {
         // 3. Two processes from here on: the guard, and the one that runs the programs.
         let freezer = Freezer::here("gristmill");
         let limits = memory::limits(list.jobs(), &freezer, self.quiet);
+        let alone = memory::alone(list.jobs(), queue.states(), rules.memory_bytes, self.memory.is_some());
+        alone.filter(|_| !self.quiet).into_iter().for_each(tell);
         let reports = Reports {
             output: self.output.clone(),
             style: Style {

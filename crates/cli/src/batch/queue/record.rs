@@ -1,4 +1,4 @@
-//! What is told of a program that has ended: a line of JSON, and its part of the summary.
+//! What is told of an attempt that has ended: its status, and a line of JSON.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gristmill_history::CHOSEN;
 use gristmill_os::program::Used;
-use gristmill_queue::{Counts, Job, Outcome, State};
+use gristmill_queue::{Job, Outcome};
 use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
@@ -20,8 +20,11 @@ pub struct Record {
     /// Milliseconds since 1970.
     pub at_ms: u64,
     pub took: Duration,
-    /// `None` if it was ended on request.
+    /// `None` if it was ended before it ended by itself.
     pub outcome: Option<Outcome>,
+    /// Nobody asked for that end: the queue's other process had died.
+    pub ended_with_queue: bool,
+    /// It failed, and has an attempt left.
     pub again: bool,
     pub used: Used,
     /// It left processes running, which were ended.
@@ -36,15 +39,24 @@ pub struct Record {
 }
 
 impl Record {
+    /// How it ended, in the words of the log, of the lines of JSON and of the timeline.
+    pub fn status(&self) -> String {
+        match &self.outcome {
+            Some(outcome) => outcome.to_string(),
+            None if self.ended_with_queue => "ended with the queue".to_owned(),
+            None => "ended on request".to_owned(),
+        }
+    }
+
     pub fn json(&self, job: &Job) -> Value {
         let outcome = self.outcome.as_ref();
         json!({
             "job": self.job + 1,
             "name": job.name,
             "attempt": self.attempt,
-            "outcome": outcome.map_or("ended on request".to_owned(), Outcome::to_string),
+            "outcome": self.status(),
             "exit": match outcome { Some(Outcome::Exited(code)) => Some(code), _ => None },
-            "tried_again": self.again,
+            "attempts_left": if self.again { (job.retries.unwrap_or(0) + 1).saturating_sub(self.attempt) } else { 0 },
             "began_ms": self.at_ms,
             "seconds": self.took.as_secs_f64(),
             "user_seconds": self.used.user_us as f64 / 1e6,
@@ -67,39 +79,6 @@ pub fn short(name: &str) -> String {
         Some((end, _)) => format!("{}...", printable(&name[..end])),
         None => printable(name),
     }
-}
-
-/// The number of failures that the summary names.
-const FAILURES_NAMED: usize = 5;
-
-/// Returns the summary: a line of counts, and a line for each of the first failures.
-pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Record], took: Duration) -> Vec<String> {
-    let busy_us: u64 = records.iter().map(|record| record.used.user_us + record.used.sys_us).sum();
-    let mut parts = vec![format!("{} succeeded", counts.succeeded)];
-    for (count, what) in [(counts.failed, "failed"), (counts.skipped, "skipped"), (counts.waiting, "did not run")] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
-    let seconds = took.as_secs_f64();
-    let busy = busy_us as f64 / 1e6 / seconds.max(1e-6);
-    let before = match counts.ended_before {
-        0 => String::new(),
-        before => format!(" ({before} had ended before)"),
-    };
-    let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
-    let mut lines =
-        vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", parts.join(", "))];
-    let failure = |(job, state): (&Job, &State)| match state {
-        State::Ended(outcome) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
-        _ => None,
-    };
-    let failures: Vec<String> = jobs.iter().zip(states).filter_map(failure).collect();
-    lines.extend(failures.iter().take(FAILURES_NAMED).cloned());
-    if failures.len() > FAILURES_NAMED {
-        lines.push(format!("and {} more that failed", failures.len() - FAILURES_NAMED));
-    }
-    lines
 }
 
 /// The name of a reason in the history and in the summary.
@@ -126,20 +105,6 @@ pub fn decisions(decided: &BTreeMap<Reason, u64>) -> Option<String> {
     (all > 0).then(|| format!("programs were chosen in {chosen} of {all} quanta{rest}"))
 }
 
-/// Returns the last line of JSON. Its `quanta` are counted by the reason of their decision; there are none if there was nothing to choose.
-pub fn json_summary(counts: &Counts, took: Duration, decided: &BTreeMap<Reason, u64>) -> Value {
-    let quanta: BTreeMap<&str, u64> = decided.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
-    json!({ "summary": {
-        "succeeded": counts.succeeded,
-        "failed": counts.failed,
-        "skipped": counts.skipped,
-        "did_not_run": counts.waiting,
-        "ended_before": counts.ended_before,
-        "seconds": took.as_secs_f64(),
-        "quanta": quanta,
-    }})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,9 +119,6 @@ mod tests {
             )
         );
         assert_eq!(decisions(&BTreeMap::new()), None);
-        let summary = json_summary(&Counts::default(), Duration::ZERO, &decided);
-        let quanta = json!({ "no contention": 5, "chosen": 3, "not known well enough": 2 });
-        assert_eq!(summary["summary"]["quanta"], quanta);
     }
 
     /// A line of 300,000 characters that the kernel refused was printed whole.
@@ -164,17 +126,5 @@ mod tests {
     fn the_summary_cuts_long_names() {
         assert_eq!(short(&"a".repeat(NAME_MAX)), "a".repeat(NAME_MAX));
         assert_eq!(short(&"\u{e4}".repeat(300_000)), format!("{}...", "\u{e4}".repeat(NAME_MAX)));
-    }
-
-    #[test]
-    fn the_summary_counts_all_and_names_the_first_failures() {
-        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(format!("job {at}"))).collect();
-        let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
-        states.push(State::Ended(Outcome::Exited(0)));
-        let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };
-        let lines = summary(&jobs, &states, &counts, &[], Duration::from_secs(2));
-        assert_eq!(lines[0], "8 programs: 1 succeeded, 7 failed (3 had ended before); 2.0 s, 0.00 processors busy");
-        assert_eq!((lines[1].as_str(), lines.len()), ("job 0: exit 3", 7));
-        assert_eq!(lines[6], "and 2 more that failed");
     }
 }

@@ -13,8 +13,9 @@ use super::live::Live;
 use super::log::Log;
 use super::printer::Style;
 use super::program::Program;
-use super::record::{Record, decisions, json_summary, summary};
+use super::record::{Record, decisions};
 use super::recorder::Recorder;
+use super::tally::{Left, Tally, json_summary, left, summary};
 use super::written::Written;
 use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
@@ -110,16 +111,15 @@ impl Reporter {
         line
     }
 
-    /// Writes the jobs that were skipped to the log.
-    pub fn log_skipped(&mut self, jobs: &[Job], queue: &Queue) {
+    /// Writes the jobs that have no end to the log.
+    pub fn log_left(&mut self, jobs: &[Job], queue: &Queue) {
         let Some(log) = self.log.clone() else { return };
-        for (number, job) in jobs.iter().enumerate() {
-            if matches!(queue.states()[number], State::Skipped(_))
-                && let Err(why) = log.skipped(number, job)
-            {
-                self.lost(&why);
-            }
-        }
+        let lines = left(queue.states(), &self.records).into_iter().zip(jobs).enumerate();
+        let write = |(number, (left, job)): (usize, (Option<Left<'_>>, &Job))| {
+            log.left(number, job, left.and_then(Left::status)?).err()
+        };
+        let lost: Vec<String> = lines.filter_map(write).collect();
+        lost.iter().for_each(|why| self.lost(why));
     }
 
     fn lost(&mut self, why: &str) {
@@ -165,7 +165,8 @@ impl Reporter {
     pub fn summarise(&self, jobs: &[Job], queue: &Queue) {
         let (counts, took) = (queue.counts(), self.began.elapsed());
         if self.json {
-            let _ = print(json_summary(&counts, took, &self.decided).to_string());
+            let tally = Tally::of(&counts, &left(queue.states(), &self.records));
+            let _ = print(json_summary(&tally, took, &self.decided).to_string());
         }
         // The first line counts, and the others name failures.
         let lines = summary(jobs, queue.states(), &counts, &self.records, took);

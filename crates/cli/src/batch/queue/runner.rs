@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
+use std::mem::replace;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -127,6 +128,8 @@ pub struct Runner<'a> {
     stops: u32,
     /// The guard has died.
     is_alone: bool,
+    /// It was said that nobody reads standard output any more.
+    is_unread: bool,
     /// Something other than a program failed.
     is_broken: bool,
 }
@@ -168,6 +171,7 @@ impl<'a> Runner<'a> {
             has_halted: false,
             stops: 0,
             is_alone: false,
+            is_unread: false,
             is_broken: false,
         })
     }
@@ -184,13 +188,17 @@ impl<'a> Runner<'a> {
         // As many have succeeded as were wanted.
         let is_enough = self.queue.halted().is_some_and(|halt| halt.is_of_success);
         let is_broken = self.is_broken || self.reporter.is_broken;
-        let is_unfinished = counts.waiting > 0 || !self.queue.is_closed();
         match () {
             () if is_enough && self.stops == 0 && !is_broken => 0,
-            () if self.stops > 0 && is_unfinished => INTERRUPTED,
-            () if is_broken || is_unfinished || counts.failed + counts.skipped > 0 => 1,
+            () if self.stops > 0 && self.is_unfinished() => INTERRUPTED,
+            () if is_broken || self.is_unfinished() || counts.failed + counts.skipped > 0 => 1,
             () => 0,
         }
+    }
+
+    /// Returns true if jobs wait, or may arrive.
+    fn is_unfinished(&self) -> bool {
+        self.queue.counts().waiting > 0 || !self.queue.is_closed()
     }
 
     /// Runs until the queue is over.
@@ -275,7 +283,7 @@ impl<'a> Runner<'a> {
 
     /// Writes what was held back, and ends what was left behind.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.reporter.log_skipped(self.list.jobs(), &self.queue);
+        self.reporter.log_left(self.list.jobs(), &self.queue);
         self.sync();
         while !self.remains.is_empty() {
             std::thread::sleep(SWEEP);
@@ -469,6 +477,7 @@ impl<'a> Runner<'a> {
                     at_ms: now_ms(),
                     took: Duration::ZERO,
                     outcome: Some(outcome),
+                    ended_with_queue: false,
                     again,
                     used: Default::default(),
                     left_processes: false,
@@ -534,6 +543,7 @@ impl<'a> Runner<'a> {
             let folder = program.capture.folder.clone();
             let (attempt, at_ms, slot) = (program.attempt, program.at_ms, program.slot);
             let (tier, chosen) = (self.reporter.tier(), program.chosen());
+            let ended_with_queue = self.is_alone && program.ending == Some(Ending::Killed);
             let identity = program.identity.take();
             if let Some(Outcome::Incomplete(why)) = &outcome {
                 let name = short(&self.list.jobs()[job].name);
@@ -548,6 +558,7 @@ impl<'a> Runner<'a> {
                 at_ms,
                 took,
                 outcome,
+                ended_with_queue,
                 again,
                 used,
                 left_processes,
@@ -571,7 +582,7 @@ impl<'a> Runner<'a> {
             match printed {
                 Ok(()) => return,
                 // Nobody reads any more, as with `| head`.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.queue.stop(),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.stop_unread(),
                 Err(_) if self.is_broken => {}
                 Err(error) => {
                     let then = match self.journal {
@@ -582,6 +593,15 @@ impl<'a> Runner<'a> {
                 }
             }
         }
+    }
+
+    /// Begins no further program, because nobody reads the output of programs any more, and says so if that leaves some.
+    fn stop_unread(&mut self) {
+        if self.is_unfinished() && self.stops == 0 && !replace(&mut self.is_unread, true) {
+            let why = "nobody reads standard output any more, so no further program begins";
+            self.reporter.live.aside(|| tell(why));
+        }
+        self.queue.stop();
     }
 
     /// Writes to the journal that programs whose output was lost begin again: what nobody has seen is not done.

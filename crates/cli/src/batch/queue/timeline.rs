@@ -44,7 +44,7 @@ pub fn html(jobs: &[Job], records: &[Record]) -> String {
             Some(_) => "#c8553d",
             None => "#999",
         };
-        let title = format!("{}: {}, {:.2} s", jobs[record.job].name, told(record), record.took.as_secs_f64());
+        let title = format!("{}: {}, {:.2} s", jobs[record.job].name, record.status(), record.took.as_secs_f64());
         format!(
             "<rect x='{left:.1}' y='{:.1}' width='{:.1}' height='{:.1}' fill='{colour}'><title>{}</title></rect>",
             *lane as f64 * LANE,
@@ -59,7 +59,7 @@ pub fn html(jobs: &[Job], records: &[Record]) -> String {
             "<td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td>",
             escape(&jobs[record.job].name),
             record.attempt,
-            escape(&told(record)),
+            escape(&record.status()),
             (record.at_ms - begin) as f64 / 1e3,
             record.took.as_secs_f64()
         )
@@ -68,16 +68,12 @@ pub fn html(jobs: &[Job], records: &[Record]) -> String {
     let body = format!(
         "<h1>When each program ran</h1><p class='soft'>{} in {:.1} seconds</p>\
          <figure><svg viewBox='0 0 {WIDTH} {height}' role='img'>{bars}</svg>\
-         <figcaption>Each bar is a program. Blue: succeeded. Red: failed. Grey: ended on request.</figcaption></figure>{}",
+         <figcaption>Each bar is a program. Blue: succeeded. Red: failed. Grey: ended on request, or with the queue.</figcaption></figure>{}",
         if records.len() == 1 { "1 program".to_owned() } else { format!("{} programs", records.len()) },
         span / 1e3,
         table(&columns, records.iter().map(row)),
     );
     gristmill_report::document("Gristmill: when each program ran", &[], &body)
-}
-
-fn told(record: &Record) -> String {
-    record.outcome.as_ref().map_or("ended on request".to_owned(), Outcome::to_string)
 }
 
 /// Puts each span of time into the first lane that is free.
