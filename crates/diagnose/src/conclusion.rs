@@ -33,7 +33,7 @@ pub struct Circumstances {
     pub busy: Vec<(u64, f64)>,
     /// How many threads or processes of it there were, on average, by number of workers.
     pub threads: Vec<(u64, f64)>,
-    /// What an account of the workers' time says about the loss, or why it cannot.
+    /// The cause of the loss by the account of the workers' time, or why there is none.
     pub cause: Option<String>,
 }
 

@@ -18,12 +18,12 @@ use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, ADDED_IN_5, TABLES, VERS
 #[derive(Debug)]
 pub struct History {
     pub(crate) connection: Connection,
-    /// What other processes have forgotten since it was opened.
+    /// The programs that other processes have forgotten since it was opened.
     pub(crate) forgotten: Forgotten,
     pub(crate) loaded: Loaded,
 }
 
-/// What was in the file when a process loaded a program, by host and build. A program that was not there has seen nothing.
+/// The state of the file when a process loaded a program, by host and build. A program that was not there has seen nothing.
 pub(crate) type Loaded = BTreeMap<(String, String), Seen>;
 
 /// How far the phases of a program had been learned.

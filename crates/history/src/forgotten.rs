@@ -1,4 +1,4 @@
-//! What other processes have forgotten, so that it is not written back.
+//! Programs that other processes have forgotten, so that they are not written back.
 //!
 //! A process remembers the last generation of `forgotten` that it has seen. Before it writes, it looks for later ones, and leaves out what they
 //! name. A clock would not do: it may be set back.
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Transaction};
 
-/// What was forgotten while a process had the history open.
+/// The programs that were forgotten while a process had the history open.
 #[derive(Clone, Debug, Default)]
 pub struct Forgotten {
     generation: i64,

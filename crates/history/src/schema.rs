@@ -103,7 +103,7 @@ pub const ADDED_IN_4: &str = "
     alter table runs add column chosen real not null default 0;
 ";
 
-/// What version 5 added: indexes by which runs are looked up and pruned, limits of what is kept, what was forgotten, how sure a demand is, and how far
+/// Version 5 added: indexes by which runs are looked up and pruned, limits of what is kept, what was forgotten, how sure a demand is, and how far
 /// the times of an input scatter. Times of earlier versions lack that, so both orders are compared anew.
 pub const ADDED_IN_5: &str = "
     drop index runs_of_program;

@@ -42,7 +42,7 @@ pub struct Arriving {
     kind: Kind,
 }
 
-/// What the lines are.
+/// The kind of the lines.
 #[derive(Debug)]
 enum Kind {
     Commands {

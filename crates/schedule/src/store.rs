@@ -89,7 +89,7 @@ pub struct Times {
     pub tried: u64,
 }
 
-/// What choosing programs gained, in microseconds of processor time.
+/// The gain of choosing programs, in microseconds of processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gain {
     /// The time in the system's order.

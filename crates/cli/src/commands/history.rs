@@ -20,7 +20,7 @@ use crate::terminal::standard_output::print;
 /// gristmill batch keeps the times, the memory and the outcome of each program that it ran. Programs are known by their file, inputs by a
 /// digest of arguments and file sizes; the arguments themselves are not kept.
 ///
-/// What exceeds the limits is removed whenever runs are added. The limits are kept in the file, and hold for all that write to it.
+/// Removes what exceeds the limits whenever runs are added. The limits are kept in the file, and hold for all that write to it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct History {

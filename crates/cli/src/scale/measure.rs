@@ -17,7 +17,7 @@ use super::vary::{Combination, Parameter, Table};
 use super::what::Described;
 use crate::terminal::failure::Failure;
 
-/// What the command line asks for.
+/// The request of the command line.
 pub struct Asked<'s> {
     pub described: Described<'s>,
     pub vary: &'s [Parameter],
@@ -38,7 +38,7 @@ pub struct Plan {
     pub card: Card,
     pub processors: u64,
     pub combinations: Vec<Combination>,
-    /// What runs beside the combinations, and is compared with them.
+    /// Runs beside the combinations, and is compared with them.
     pub control: Option<Control>,
     /// The numbers of workers.
     workers: Vec<u64>,

@@ -17,7 +17,7 @@ pub struct About {
     pub title: String,
     /// The circumstances, as names and values.
     pub facts: Vec<(String, String)>,
-    /// What the runs show.
+    /// The result of the runs.
     pub conclusion: Conclusion,
     /// Notes for the reader.
     pub notes: Vec<String>,

@@ -11,7 +11,7 @@ use crate::{Halt, Job, Outcome};
 struct Model {
     jobs: Vec<Job>,
     rules: Rules,
-    /// Of each job: its ends in this queue, with the time; `None` for one on request.
+    /// The ends of each job in this queue, with the time; `None` for one on request.
     ends: Vec<Vec<(Option<bool>, u64)>>,
     begun: Vec<usize>,
     past: Vec<Option<bool>>,

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// What `--by-bandwidth` does.
+/// The modes of `--by-bandwidth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ByBandwidth {
     /// Learn what programs demand, and choose them where earlier runs gained by that. In one run of eight it is tried.

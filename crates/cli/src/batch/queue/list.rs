@@ -17,7 +17,7 @@ use super::values::{CommandJobs, Values};
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 
-/// What a job gets that says nothing else.
+/// The settings of a job that names none.
 #[derive(Clone, Copy, Default)]
 pub struct Defaults {
     pub timeout: Option<Duration>,

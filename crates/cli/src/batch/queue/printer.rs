@@ -27,10 +27,10 @@ use super::written::{Printed, Written};
 /// The order of the outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// Of the jobs' ends
+    /// As the jobs end
     #[default]
     End,
-    /// Of the list
+    /// In the order of the list
     List,
 }
 

@@ -1,4 +1,4 @@
-//! What the scheduler waits for, as the numbers of a [`Watch`](gristmill_os::wake::Watch).
+//! The events that the scheduler waits for, as the numbers of a [`Watch`](gristmill_os::wake::Watch).
 
 /// The streams of a program.
 pub const STREAMS: usize = 2;

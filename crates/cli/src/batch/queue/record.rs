@@ -1,4 +1,4 @@
-//! What is told of an attempt that has ended: its status, and a line of JSON.
+//! The report on an attempt that has ended: its status, and a line of JSON.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -64,7 +64,7 @@ pub enum RoundEnd {
     Queue,
 }
 
-/// What has ended before this queue.
+/// The jobs that had ended before this queue.
 #[derive(Default)]
 pub struct Before {
     pub past: Past,
@@ -107,7 +107,7 @@ pub struct Runner<'a> {
     /// `None` without a journal, or after a problem with it.
     journal: Option<&'a Journal>,
     freezer: &'a Freezer,
-    /// What limits the memory of jobs that name an amount.
+    /// Limits the memory of jobs that name an amount.
     limits: Option<&'a MemoryLimits>,
     link: Link,
     watch: Watch,
