@@ -5,11 +5,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::gristmill;
+use crate::queue::wait_for;
 
 /// Returns the queue that runs this list, as text or as TOML, in this folder.
 fn queue(folder: &Path, options: &str, list: &str) -> Command {
@@ -30,14 +30,6 @@ fn run(folder: &Path, options: &str, list: &str) -> (Option<i32>, String) {
 fn words(folder: &Path, name: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.join(name)).unwrap_or_default();
     text.split_ascii_whitespace().map(str::to_owned).collect()
-}
-
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// After a failure, programs that ran for hours could not be ended without ending the queue by hand.

@@ -5,7 +5,7 @@
 //! - The load is looked at once a second. Until then, programs of the queue that have begun since count as one each, and those
 //!   that have ended are taken off.
 //! - A program that began less than a second ago counts with the memory that its job asks for, or with the most that one has used so far. If
-//!   neither is known, no other begins beside it.
+//!   neither is known, no other program begins until that second is over.
 
 use std::io;
 use std::time::{Duration, Instant};

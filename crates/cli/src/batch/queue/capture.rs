@@ -67,7 +67,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Keeps what is in a pipe that is ready. Returns false if that cannot be kept; then nobody reads the pipe any more.
+    /// Moves the content of a readable pipe to its file. Returns false if the file takes no more; the pipe is closed then.
     pub fn drain(&mut self, stream: usize, watch: &Watch) -> io::Result<bool> {
         match self.streams[stream].drain() {
             Ok(0) => self.close(stream, watch)?,

@@ -16,12 +16,12 @@ const BUILT_IN: [&str; 60] = [
     "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", "whence",
 ];
 
-/// Returns the line of a job, and behind it the names of those that it waits for. The shell is in `folder`.
+/// Returns the line of a job, followed by a comment with the names of the jobs that it waits for. `folder` is the current folder.
 pub fn line(job: &Job, jobs: &[Job], folder: &Path) -> String {
     // One after another, all would run in the first slot.
     let job = job.in_slot(1);
     let directory = job.directory.as_deref().filter(|directory| *directory != folder);
-    // A program does not read what is pasted behind it.
+    // A program must not read the lines that are pasted after its own.
     let mut line = in_words(&job, directory) + " < /dev/null";
     for (before, when) in [(&job.after, "after"), (&job.after_any, "after any outcome of")] {
         let names: Vec<&str> = before.iter().map(|before| jobs[*before].name.as_str()).collect();

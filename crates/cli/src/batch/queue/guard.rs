@@ -180,7 +180,7 @@ fn take_in(line: &str, known: &mut BTreeMap<usize, Begun>, handed: &mut Handed) 
     }
 }
 
-/// Keeps what is left of the output of a program that has ended. Returns false, and says so, if that does not succeed.
+/// Saves the rest of the output of a program that has ended. Returns false, and tells the user, if that fails.
 fn is_kept(handed: &mut Handed, job: usize) -> bool {
     handed.keep(job).unwrap_or_else(|error| {
         tell(format_args!("the output of job {} is incomplete, so it has no end in the journal: {error}", job + 1));

@@ -15,7 +15,7 @@
 //!  program    one running program
 //!  guard      the watchdog: a second process that cleans up if the first one dies
 //!  admission  limits for starting: the load and the free memory
-//!  record     what is told of each attempt: a line of JSON
+//!  record     the report on an attempt: its status, and a line of JSON
 //!  memory     the amounts of memory that jobs name, and their limits
 //!  tally      how the jobs came out, once the queue is over: the summary
 //!  log        a table of all attempts

@@ -146,7 +146,7 @@ impl Printer {
 
     /// Returns false if so much waits that no further program may begin.
     ///
-    /// If nothing runs, what waits for an earlier job waits for one that has yet to begin, perhaps after another. So one may always begin then.
+    /// If nothing runs, the held outputs wait for a job that has not begun. So a program may always begin then, or the queue would stand still.
     pub fn has_room(&self, runs_any: bool) -> bool {
         self.printing.len() < UNPRINTED_MAX && (self.held.len() <= self.style.held_max || !runs_any)
     }
@@ -156,7 +156,7 @@ impl Printer {
         (!self.printing.is_empty()).then_some(self.print_at)
     }
 
-    /// Throws away what was not printed.
+    /// Discards all output that has not been printed.
     pub fn clear(&mut self) {
         let held = std::mem::take(&mut self.held).into_values().flatten();
         self.lost.extend(self.printing.drain(..).chain(held).filter_map(|part| part.output_of));

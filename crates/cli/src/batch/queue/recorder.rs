@@ -23,7 +23,7 @@ pub struct Recorder {
     host: String,
     tier: Option<&'static str>,
     runs: Vec<Run>,
-    /// The builds and inputs of which was asked what was learned.
+    /// The builds and inputs that were already looked up.
     asked: BTreeSet<(String, Option<String>)>,
 }
 
@@ -60,8 +60,8 @@ impl Recorder {
         }
     }
 
-    /// Returns what was learned on this host, in this tier, about a program with an input; `None` after the first time. Of a program that was
-    /// asked for with another input, only what belongs to this input is read.
+    /// Returns what was learned on this host, in this tier, about a program with an input; `None` after the first time. If the program
+    /// was looked up with another input before, only the part about this input is read.
     pub fn learned(&mut self, Key { build, input }: &Key) -> Option<Store> {
         let is_new = self.asked.insert((build.clone(), None));
         if !self.asked.insert((build.clone(), Some(input.clone()))) {
