@@ -1,7 +1,6 @@
 //! The history of `gristmill batch`: what is kept, for how long, and where it may only be read.
 
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -9,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::gristmill;
+use crate::queue::feed;
 
 /// Returns the words of a command with its history in `h`.
 fn words(arguments: &str) -> Vec<&str> {
@@ -28,7 +28,7 @@ fn run(folder: &Path, arguments: &str, input: &str) -> (bool, String, String) {
         .spawn()
         .expect("it starts");
     // A command that has nothing to read may be over.
-    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    feed(&mut child, input);
     said(&child.wait_with_output().expect("it ends"))
 }
 
@@ -45,7 +45,7 @@ fn what_is_forgotten_while_a_batch_runs_stays_forgotten() {
     let mut batch = gristmill(["batch", "-j1", "-q", "--history", "h"]);
     let mut batch = batch.current_dir(dir.path()).stdin(Stdio::piped()).spawn().expect("it starts");
     let jobs = "true forget-me\necho done >began; until test -e go; do sleep 0.01; done\ntrue\n";
-    batch.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    feed(&mut batch, jobs);
     let begun = Instant::now();
     while !dir.path().join("began").exists() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the second program begins");

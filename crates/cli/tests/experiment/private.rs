@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
+
+use crate::queue::feed;
 
 /// Returns `gristmill` without a umask, with its temporary files and its history in this folder.
 fn without_umask<S: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = S>) -> Command {
@@ -74,7 +75,7 @@ fn the_history_and_journals_are_for_their_owner() {
     let mut child = batch.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     // The second one sees what the queue has open.
     let jobs = "true\nls data/gristmill >seen; stat -c %a journal data/gristmill/* >modes\n";
-    child.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    feed(&mut child, jobs);
     assert!(child.wait().expect("it ends").success());
     let [seen, modes] = ["seen", "modes"].map(|name| fs::read_to_string(dir.path().join(name)).expect("lines"));
     assert!(seen.contains("history.sqlite-wal") && modes.lines().all(|mode| mode == "600"), "{seen}{modes}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -19,8 +19,14 @@ pub fn batch(folder: &Path, options: &str, jobs: &str) -> Output {
     command.args(options.split_ascii_whitespace()).current_dir(folder).env("XDG_DATA_HOME", folder);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    child.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    feed(&mut child, jobs);
     child.wait_with_output().expect("it ends")
+}
+
+/// Writes the list of jobs to a queue, which may refuse its options and end before it reads.
+pub fn feed(queue: &mut Child, jobs: &str) {
+    let written = queue.stdin.take().expect("a pipe").write_all(jobs.as_bytes());
+    assert!(written.is_ok() || written.as_ref().is_err_and(|e| e.kind() == ErrorKind::BrokenPipe), "{written:?}");
 }
 
 pub fn text(bytes: &[u8]) -> &str {
@@ -271,7 +277,7 @@ fn a_reader_that_does_not_read_keeps_nobody_from_ending() {
     let mut command = gristmill(["batch", "--no-history", "-k", "-j2", "--timeout", "300ms", "-"]);
     command.current_dir(dir.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut queue = command.spawn().expect("it starts");
-    queue.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    feed(&mut queue, &jobs);
     wait_for("it begins", || !processes_of(dir.path()).is_empty());
     wait_for("it took too long, so it is ended", || processes_of(dir.path()).is_empty());
     let Output { status, stdout, .. } = queue.wait_with_output().expect("it ends");
@@ -296,7 +302,7 @@ fn no_more_programs_run_than_there_may_be_open_files() {
     let mut queue =
         command.current_dir(dir.path()).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
     let jobs = "sleep 0.05\n".repeat(40);
-    queue.stdin.take().expect("a pipe").write_all(jobs.as_bytes()).expect("it reads");
+    feed(&mut queue, &jobs);
     let Output { status, stderr, .. } = queue.wait_with_output().expect("it ends");
     let said = text(&stderr);
     assert!(status.success() && said.contains("at most 3 at the same time, not 40"), "{said}");
