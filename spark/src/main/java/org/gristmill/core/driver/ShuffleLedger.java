@@ -42,7 +42,8 @@ final class ShuffleLedger {
     boolean committed;
     boolean succeeded; // Spark has counted its metrics and accumulators
     Digest digest;
-    byte[] sizeCodes;
+    byte[] wrote; // the code of each partition's size
+    byte[] reported; // the same, as in its map status
     BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
@@ -245,10 +246,10 @@ final class ShuffleLedger {
     if (!a.emission.all()) {
       Attempt base = attempts.get(a.emission.base());
       for (int p = 0; p < partitions; p++) {
-        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.sizeCodes[p]);
+        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.wrote[p]);
       }
     }
-    a.sizeCodes = SizeCode.encode(sizes);
+    a.wrote = SizeCode.encode(sizes);
     if (before == null) {
       records += inputRecords;
       for (int p = 0; p < partitions; p++) {
@@ -260,7 +261,9 @@ final class ShuffleLedger {
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
-    StatusShaper.Status status = shaper.shape(sizes, a.executor, plan, before == null, allCommitted() || homes.size() == 1);
+    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
+        : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
+    a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
     a.empty = status.empty();
     return status;
   }
@@ -408,7 +411,7 @@ final class ShuffleLedger {
     Map<Long, Emission> partial = new LinkedHashMap<>();
     for (Attempt a : attempts.values()) {
       if (!a.emission.all()) {
-        partial.put(a.id, a.emission);
+        partial.put(a.id, a.emission.except(a.empty));
       } else if (!a.empty.isEmpty()) {
         partial.put(a.id, Emission.without(a.empty, partitions));
       }
