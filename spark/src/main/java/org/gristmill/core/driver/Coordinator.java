@@ -116,9 +116,9 @@ public final class Coordinator {
   /** Forgets the output of a shuffle. As long as the program holds the dependency the shuffle may be written again. */
   public synchronized void shuffleRemoved(int shuffle) {
     ShuffleLedger s = shuffles.remove(shuffle);
-    if (s != null && s.plan() != null) {
-      registered.computeIfPresent(shuffle,
-          (id, r) -> new Registered(r.maps, r.partitions, r.dependency, s.plan().epoch() + 1));
+    if (s != null) {
+      registered.computeIfPresent(shuffle, (id, r) -> new Registered(r.maps, r.partitions, r.dependency,
+          (s.plan() == null ? r.firstEpoch : s.plan().epoch()) + 1));
     }
   }
 

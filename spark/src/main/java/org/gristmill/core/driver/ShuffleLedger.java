@@ -7,11 +7,12 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Lineage;
@@ -107,7 +108,10 @@ final class ShuffleLedger {
   private boolean differs; // a map has run again and has written other records
   private long statusesFrom;
 
-  /** @param firstEpoch of its first plan */
+  private Lineage lineage = Lineage.NONE;
+  private int lineageChanges;
+  private boolean lineageGrew;
+  /** @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle */
   ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
     this.id = id;
     this.maps = maps;
@@ -143,6 +147,7 @@ final class ShuffleLedger {
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
     return emission;
+    lineageGrew |= !emission.all();
   }
 
   /** True if Spark has the metrics of this attempt, or of the one that it stands for. */
@@ -192,6 +197,7 @@ final class ShuffleLedger {
   void standFor(long first, long attempt) {
     attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
   }
+    lineageGrew = true;
 
   /**
    * Nothing of this attempt may be read any more, nor of those that inherit from it.
@@ -266,6 +272,7 @@ final class ShuffleLedger {
     a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
     a.empty = status.empty();
     return status;
+    lineageGrew |= !a.empty.isEmpty();
   }
 
   /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
@@ -408,15 +415,17 @@ final class ShuffleLedger {
   }
 
   Lineage lineage() {
-    Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (Attempt a : attempts.values()) {
-      if (!a.emission.all()) {
-        partial.put(a.id, a.emission.except(a.empty));
-      } else if (!a.empty.isEmpty()) {
-        partial.put(a.id, Emission.without(a.empty, partitions));
+    if (lineageGrew) {
+      Map<Long, Emission> partial = new TreeMap<>();
+      for (Attempt a : attempts.values()) {
+        if (!a.emission.all()) {
+          partial.put(a.id, a.emission.except(a.empty));
+        } else if (!a.empty.isEmpty()) {
+          partial.put(a.id, Emission.without(a.empty, partitions));
+        }
       }
     }
-    return new Lineage(partial);
+    return lineage;
   }
 
   /** The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the mean. */
@@ -438,6 +447,8 @@ final class ShuffleLedger {
             + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
         plan.epoch(), partitions, nodes().size(), placedBy, model.fit(),
         committed.size(), maps, allCommitted() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
+      lineage = new Lineage(((long) firstEpoch << Integer.SIZE) + ++lineageChanges, partial);
+      lineageGrew = false;
         now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);
   }
 

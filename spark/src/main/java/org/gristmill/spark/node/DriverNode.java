@@ -105,7 +105,8 @@ public final class DriverNode implements Coordinator.Announcer {
     } else if (message instanceof Message.Locate m) {
       Location location =
           coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
-      return done(location == null ? new Message.Done(false) : new Message.Located(location));
+      return done(location == null ? new Message.Done(false)
+          : new Message.Located(location.lineage().version() == m.lineage() ? location.with(null) : location));
     } else if (message instanceof Message.ReadingEnds m) {
       return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));
     } else if (message instanceof Message.Flush m) {

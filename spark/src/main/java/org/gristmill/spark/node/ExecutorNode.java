@@ -22,6 +22,7 @@ import org.gristmill.core.home.PageStore;
 import org.gristmill.core.lifecycle.RemovedShuffles;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Lineage;
 import org.gristmill.core.plan.Location;
 import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Settings;
@@ -60,6 +61,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
   private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
   private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
+  private final Map<Integer, Lineage> lineages = new ConcurrentHashMap<>(); // the newest that the driver has sent of each shuffle
   private final RemovedShuffles removed = new RemovedShuffles();
   private final ScheduledExecutorService later =
       Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
@@ -137,11 +139,17 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   /** Null if the map statuses that the reader has may be of outputs that were replaced. */
   public Location locate(Message.Locate locate) {
-    if (!(call(locate) instanceof Message.Located located)) {
+    Lineage known = lineages.getOrDefault(locate.shuffle(), Lineage.NONE);
+    if (!(call(locate.knowing(known)) instanceof Message.Located located)) {
       return null;
     }
-    located.location().homes().forEach(home -> homes.put(home.id(), home));
-    return located.location();
+    Location found = located.location();
+    found.homes().forEach(home -> homes.put(home.id(), home));
+    if (found.lineage() == null) {
+      return found.with(known); // this one, whatever other tasks have got meanwhile: the driver has said that it fits
+    }
+    lineages.merge(locate.shuffle(), found.lineage(), (a, b) -> a.version() > b.version() ? a : b);
+    return found;
   }
 
   /** False if what a task attempt has read of a shuffle was replaced meanwhile. */
@@ -180,6 +188,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     outbox.remove(shuffle);
     refills.remove(shuffle);
     try {
+    lineages.remove(shuffle);
       store.remove(shuffle);
       if (sent != null) {
         sent.remove(shuffle);
