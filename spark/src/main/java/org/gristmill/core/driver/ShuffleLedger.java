@@ -78,8 +78,8 @@ final class ShuffleLedger {
    */
   record Difference(long first, boolean stands, boolean partial, String sentence) {}
 
-  /** The loss of a home: attempts whose output is no longer whole, and partitions that their senders send again. */
-  record Loss(Set<Long> attempts, BitSet refill) {}
+  /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
+  record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
@@ -98,6 +98,7 @@ final class ShuffleLedger {
   private final Map<String, MapSpeed> mapSpeeds = new HashMap<>();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
+  private final Losses losses = new Losses();
   private final Set<String> lostHomes = new HashSet<>();
   private final long[] totals;
   private long records;
@@ -107,10 +108,10 @@ final class ShuffleLedger {
   private String placedBy = "round robin";
   private boolean differs; // a map has run again and has written other records
   private long statusesFrom;
-
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
+
   /** @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle */
   ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
     this.id = id;
@@ -146,8 +147,8 @@ final class ShuffleLedger {
       emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
-    return emission;
     lineageGrew |= !emission.all();
+    return emission;
   }
 
   /** True if Spark has the metrics of this attempt, or of the one that it stands for. */
@@ -196,8 +197,8 @@ final class ShuffleLedger {
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
   void standFor(long first, long attempt) {
     attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
-  }
     lineageGrew = true;
+  }
 
   /**
    * Nothing of this attempt may be read any more, nor of those that inherit from it.
@@ -271,8 +272,8 @@ final class ShuffleLedger {
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
     a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
     a.empty = status.empty();
-    return status;
     lineageGrew |= !a.empty.isEmpty();
+    return status;
   }
 
   /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
@@ -320,8 +321,10 @@ final class ShuffleLedger {
     }
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
+    BitSet held = new BitSet();
     BitSet moved = new BitSet();
     for (int p = 0; p < partitions; p++) {
+      held.set(p, homes[p].equals(executor));
       if (replicas[p].equals(executor)) {
         replicas[p] = "";
       } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
@@ -334,10 +337,10 @@ final class ShuffleLedger {
     }
     rehome(moved, homes, candidates(executors));
     plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return taint(moved, executors);
+    return taint(held, moved, executors);
   }
 
-  private Loss taint(BitSet moved, List<String> executors) {
+  private Loss taint(BitSet held, BitSet moved, List<String> executors) {
     BitSet refill = new BitSet();
     if (recovery == Recovery.RESEND) { // not to a home that has lost the partition before: it may still have broken pieces
       moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
@@ -354,7 +357,7 @@ final class ShuffleLedger {
         }
       }
     }
-    return new Loss(lost, refill);
+    return new Loss(lost, held, refill);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -384,14 +387,33 @@ final class ShuffleLedger {
     return lost;
   }
 
-  /** A reader did not find segments of these attempts in a partition. */
-  void missing(int partition, Collection<Long> winners) {
+  /** A reader did not find segments of these attempts in a partition. True if that is news. */
+  boolean missing(int partition, Collection<Long> winners) {
+    boolean news = false;
     for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
+        news |= !a.lostAll && !a.lost.get(partition);
         a.lost.set(partition);
       }
     }
+    return news;
+  }
+
+  /** Notes a loss for the log, unless nothing had been written or no job can ask for it any more. */
+  void lost(String home, String reason, Set<Long> lost, BitSet held, BitSet refill) {
+    if (!attempts.isEmpty() && !dependency.isCollected() && !(lost.isEmpty() && held.isEmpty())) {
+      losses.add(home, reason, lost.stream().map(attempt -> attempts.get(attempt).mapIndex).collect(Collectors.toSet()), held, refill);
+    }
+  }
+
+  /** Those that are attempts of this shuffle. */
+  Set<Long> known(Collection<Long> ids) {
+    return ids.stream().filter(attempts::containsKey).collect(Collectors.toSet());
+  }
+
+  Losses losses() {
+    return losses;
   }
 
   /** True if nothing that these attempts have in the partition is known to be lost. */
@@ -414,6 +436,7 @@ final class ShuffleLedger {
     ids.forEach(attempt -> attempts.get(attempt).flushed = true);
   }
 
+  /** Made anew only if it has grown: it is asked for by every reader, and changes with few of them. */
   Lineage lineage() {
     if (lineageGrew) {
       Map<Long, Emission> partial = new TreeMap<>();
@@ -424,6 +447,8 @@ final class ShuffleLedger {
           partial.put(a.id, Emission.without(a.empty, partitions));
         }
       }
+      lineage = new Lineage(((long) firstEpoch << Integer.SIZE) + ++lineageChanges, partial);
+      lineageGrew = false;
     }
     return lineage;
   }
@@ -447,8 +472,6 @@ final class ShuffleLedger {
             + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
         plan.epoch(), partitions, nodes().size(), placedBy, model.fit(),
         committed.size(), maps, allCommitted() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
-      lineage = new Lineage(((long) firstEpoch << Integer.SIZE) + ++lineageChanges, partial);
-      lineageGrew = false;
         now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);
   }
 

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Message;
@@ -160,5 +161,12 @@ public final class DriverNode implements Coordinator.Announcer {
   @Override
   public void log(String line) {
     LOG.info("{}", line);
+  }
+
+  @Override
+  public void detail(Supplier<String> line) {
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{}", line.get());
+    }
   }
 }

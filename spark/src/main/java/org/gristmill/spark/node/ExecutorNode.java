@@ -57,11 +57,12 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final LongAdder remoteBytes = new LongAdder();
   private final LongAdder loserBytes = new LongAdder();
   private final Map<String, Executor> homes = new ConcurrentHashMap<>();
+  private final UnreachableExecutors unreachable = new UnreachableExecutors(LOG);
   private final AtomicLong parcels = new AtomicLong();
   private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
   private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
-  private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
   private final Map<Integer, Lineage> lineages = new ConcurrentHashMap<>(); // the newest that the driver has sent of each shuffle
+  private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
   private final RemovedShuffles removed = new RemovedShuffles();
   private final ScheduledExecutorService later =
       Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
@@ -187,8 +188,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     removed.remove(shuffle);
     outbox.remove(shuffle);
     refills.remove(shuffle);
-    try {
     lineages.remove(shuffle);
+    try {
       store.remove(shuffle);
       if (sent != null) {
         sent.remove(shuffle);
@@ -288,19 +289,22 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   @Override
   public CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
     if (home.equals(executorId)) {
-      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> notSent(home, shuffle, error));
+      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> sent(home, shuffle, error));
     }
     try {
-      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel));
-    } catch (Throwable e) { // what goes wrong later Spark logs
-      notSent(home, shuffle, e);
+      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel))
+          .whenComplete((ok, error) -> sent(home, shuffle, error));
+    } catch (Throwable e) { // Spark's transport throws checked exceptions without saying so
+      unreachable.failed(home, shuffle, e);
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  private static void notSent(String home, int shuffle, Throwable error) {
-    if (error != null) {
-      LOG.warn("A parcel of shuffle {} was not sent to executor {}", shuffle, home, error);
+  private void sent(String home, int shuffle, Throwable error) {
+    if (error == null) {
+      unreachable.reached(home);
+    } else {
+      unreachable.failed(home, shuffle, error);
     }
   }
 
