@@ -40,4 +40,9 @@ public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
 
   @Override
   public void log(String line) {}
+
+  @Override
+  public void warn(String line) {
+    done.add("warn " + line);
+  }
 }
