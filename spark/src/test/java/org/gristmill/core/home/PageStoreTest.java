@@ -246,7 +246,7 @@ class PageStoreTest {
       return file(disk, shuffle);
     }, (shuffle, cause) -> failed.add(shuffle), 10, 0, 100);
     store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "lost")));
-    assertTrue(assertThrows(IOException.class, () -> store.index(1, 0)).getMessage().contains("spark.gristmill.timeoutMs"));
+    assertTrue(assertThrows(IOException.class, () -> store.index(1, 0)).getMessage().contains("spark.gristmill.timeout"));
     store.close();
     answer.countDown(); // what it writes then changes nothing
     assertThrows(IOException.class, () -> store.read(1, 0, 0, 10));
