@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
@@ -97,6 +98,8 @@ final class ShuffleLedger {
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
   private final Set<String> lostHomes = new HashSet<>();
+  private final Set<String> leaving;
+  private final HandOvers handOvers = new HandOvers();
   private final long[] totals;
   private long records;
   private int commits;
@@ -106,14 +109,19 @@ final class ShuffleLedger {
   private boolean differs; // a map has run again and has written other records
   private long statusesFrom;
 
-  /** @param firstEpoch of its first plan */
-  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
+  /**
+   * @param firstEpoch of its first plan
+   * @param leaving the executors that are being decommissioned, as it is from now on
+   */
+  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch,
+      Set<String> leaving) {
     this.id = id;
     this.maps = maps;
     this.partitions = partitions;
     this.dependency = dependency;
     this.recovery = recovery;
     this.firstEpoch = firstEpoch;
+    this.leaving = leaving;
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
@@ -305,16 +313,51 @@ final class ShuffleLedger {
    */
   Loss loseHome(String executor, List<String> executors) {
     lostHomes.add(executor);
-    if (plan == null || !Arrays.asList(plan.homes()).contains(executor) && !Arrays.asList(plan.replicas()).contains(executor)) {
+    BitSet lost = handOvers.failed(executor);
+    if (plan == null || !keeps(executor) && lost.isEmpty()) {
       return null;
     }
+    lost.or(moveOff(executor, executors, candidates(executors)));
+    handOvers.lost(lost);
+    return taint(lost, executors);
+  }
+
+  private boolean keeps(String executor) {
+    return Arrays.asList(plan.homes()).contains(executor) || Arrays.asList(plan.replicas()).contains(executor);
+  }
+
+  /**
+   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were lost; the others move
+   * to the least loaded executors, and it must send them there.
+   *
+   * @return the partitions to send; none if it keeps none, or if no other executor can take them
+   */
+  BitSet leave(String executor, List<String> executors) {
+    List<String> staying = executors.stream().filter(e -> !leaving.contains(e) && !lostHomes.contains(e)).toList();
+    if (plan == null || staying.isEmpty() || !keeps(executor)) {
+      return new BitSet();
+    }
+    BitSet moved = moveOff(executor, staying, staying.toArray(new String[0]));
+    if (!moved.isEmpty()) {
+      handOvers.begin(executor, plan.epoch(), moved);
+    }
+    return moved;
+  }
+
+  /** Everything has arrived that a leaving executor had to send by the plan of {@code epoch}. */
+  void handedOver(String executor, int epoch) {
+    handOvers.finished(executor, epoch);
+  }
+
+  /** Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of them. */
+  private BitSet moveOff(String executor, List<String> replicaHolders, String[] nodes) {
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
     BitSet moved = new BitSet();
     for (int p = 0; p < partitions; p++) {
       if (replicas[p].equals(executor)) {
         replicas[p] = "";
-      } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
+      } else if (homes[p].equals(executor) && replicaHolders.contains(replicas[p])) {
         homes[p] = replicas[p];
         replicas[p] = "";
       } else if (homes[p].equals(executor)) {
@@ -322,9 +365,9 @@ final class ShuffleLedger {
         replicas[p] = "";
       }
     }
-    rehome(moved, homes, candidates(executors));
+    rehome(moved, homes, nodes);
     plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return taint(moved, executors);
+    return moved;
   }
 
   private Loss taint(BitSet moved, List<String> executors) {
@@ -401,7 +444,7 @@ final class ShuffleLedger {
   }
 
   void flushed(List<Long> ids) {
-    ids.forEach(attempt -> attempts.get(attempt).flushed = true);
+    ids.stream().map(attempts::get).filter(Objects::nonNull).forEach(a -> a.flushed = true); // the shuffle may be a new one by now
   }
 
   Lineage lineage() {
@@ -468,10 +511,11 @@ final class ShuffleLedger {
     return Arrays.stream(homes).mapToObj(n -> nodes[n]).toArray(String[]::new);
   }
 
-  /** Executors that may be homes: not those this shuffle has lost, unless there are no others. */
+  /** Executors that may be homes: none that is leaving or that this shuffle has lost, unless there are no others. */
   private String[] candidates(List<String> executors) {
-    String[] good = executors.stream().filter(e -> !lostHomes.contains(e)).toArray(String[]::new);
-    return good.length > 0 ? good : executors.toArray(String[]::new);
+    List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
+    List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
+    return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
   }
 
   /**

@@ -82,7 +82,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     resolver = new GristmillResolver(conf, settings, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
       Recovery recovery = Recovery.valueOf(settings.word(Settings.RECOVERY).toUpperCase(Locale.ROOT));
-      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, timeoutMs);
+      driver = new DriverEndpoint(env, locations, settings.share(Settings.PLAN_SHARE), recovery, timeoutMs);
       env.rpcEnv().setupEndpoint(Rpc.DRIVER, driver);
     }
     starter = new Thread(this::announce, "gristmill-start");
