@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.util.LongAccumulator;
@@ -29,7 +30,7 @@ class IdleHomesTest {
       // One map, two partitions, three executors: at least one executor holds a partition and ran no map, and one has nothing at all.
       JavaPairRDD<Integer, Integer> sums = cluster.context.parallelize(List.of(1), 1).flatMapToPair(one -> {
         runs.add(1);
-        return java.util.stream.IntStream.range(0, 1000).mapToObj(i -> new Tuple2<>(i % 10, i)).iterator();
+        return IntStream.range(0, 1000).mapToObj(i -> new Tuple2<>(i % 10, i)).iterator();
       }).groupByKey(2).mapValues(values -> {
         int sum = 0;
         for (int value : values) {

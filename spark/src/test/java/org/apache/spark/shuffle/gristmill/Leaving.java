@@ -3,6 +3,7 @@ package org.apache.spark.shuffle.gristmill;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -100,7 +101,7 @@ abstract class Leaving extends Faults {
     for (ProcessHandle process : TestCluster.executors()) {
       try {
         found.put(TestCluster.executorId(process), process);
-      } catch (java.io.IOException e) {
+      } catch (IOException e) {
         // it has just ended
       }
     }
