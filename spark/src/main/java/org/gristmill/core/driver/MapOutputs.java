@@ -25,6 +25,6 @@ public interface MapOutputs {
   /** These executors keep data of the shuffle: dynamic allocation must not remove them for being idle. */
   void keep(int shuffle, List<Executor> homes);
 
-  /** Cancels the jobs that need this stage. */
+  /** Ends the jobs that need this stage, as if a task of it had failed for the last time. */
   void fail(int stage, String reason);
 }

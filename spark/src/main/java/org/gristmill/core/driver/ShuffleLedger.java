@@ -7,12 +7,13 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Lineage;
@@ -43,7 +44,8 @@ final class ShuffleLedger {
     boolean committed;
     boolean succeeded; // Spark has counted its metrics and accumulators
     Digest digest;
-    byte[] sizeCodes;
+    byte[] wrote; // the code of each partition's size
+    byte[] reported; // the same, as in its map status
     BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
@@ -74,11 +76,12 @@ final class ShuffleLedger {
   /**
    * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
    * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
+   * {@code details} is for the log.
    */
-  record Difference(long first, boolean stands, boolean partial, String sentence) {}
+  record Difference(Digest.Change change, int shuffle, int map, long first, boolean stands, boolean partial, String details) {}
 
-  /** The loss of a home: attempts whose output is no longer whole, and partitions that their senders send again. */
-  record Loss(Set<Long> attempts, BitSet refill) {}
+  /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
+  record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
@@ -97,6 +100,7 @@ final class ShuffleLedger {
   private final Map<String, MapSpeed> mapSpeeds = new HashMap<>();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
+  private final Losses losses = new Losses();
   private final Set<String> lostHomes = new HashSet<>();
   private final Set<String> leaving;
   private final HandOvers handOvers = new HandOvers();
@@ -106,11 +110,15 @@ final class ShuffleLedger {
   private Plan plan;
   private long[] predicted;
   private String placedBy = "round robin";
-  private boolean differs; // a map has run again and has written other records
+  private final Set<Long> tolerated = new HashSet<>(); // differ from the attempt before them in values only
+  private boolean differs; // a map has run again, and its records may be in other partitions
   private long statusesFrom;
+  private Lineage lineage = Lineage.NONE;
+  private int lineageChanges;
+  private boolean lineageGrew;
 
   /**
-   * @param firstEpoch of its first plan
+   * @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle
    * @param leaving the executors that are being decommissioned, as it is from now on
    */
   ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch,
@@ -149,6 +157,7 @@ final class ShuffleLedger {
       emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
+    lineageGrew |= !emission.all();
     return emission;
   }
 
@@ -180,24 +189,63 @@ final class ShuffleLedger {
   }
 
   /**
-   * Taint-redo proves itself: compares the digest of an attempt with that of the last committed attempt of its map. Null if they are equal,
-   * if there was none, or if Spark calls the stage indeterminate: then nothing of the earlier output is reused.
+   * Taint-redo proves itself: compares the digest of an attempt with those of the last committed attempt of its map and of the ones which that
+   * inherits from, and takes the greatest difference. Null if there is none, if there was no attempt, or if Spark calls the stage indeterminate:
+   * then nothing of the earlier output is reused.
    */
   Difference difference(long attempt, Digest digest) {
     Attempt a = attempts.get(attempt);
     Attempt first = committed.get(a.mapIndex);
-    if (a.emission.nothing() || first == null || first.digest.equals(digest) || !dependency.isDeterminate()) {
+    if (a.emission.nothing() || first == null) {
       return null;
     }
-    differs |= !isWhole(first);
-    return new Difference(first.id, isWhole(first), !a.emission.all(), "map " + a.mapIndex + " of shuffle " + id
-        + " has run again and has not written what it wrote before (" + first.digest + " as task " + first.id + ", " + digest
-        + " as task " + attempt + ")");
+    Digest.Change change = Digest.Change.NONE;
+    for (Attempt b = first; b != null; b = attempts.get(b.emission.base())) {
+      Digest.Change since = digest.since(b.digest, partitions);
+      change = since.compareTo(change) > 0 ? since : change;
+    }
+    if (change == Digest.Change.NONE || !dependency.isDeterminate()) {
+      return null;
+    }
+    return new Difference(change, id, a.mapIndex, first.id, isWhole(first), !a.emission.all(),
+        "shuffle " + id + " map " + a.mapIndex + ": " + first.digest + " as task " + first.id + ", " + digest + " as task " + attempt);
+  }
+
+  /** A map has run again and its records may be in other partitions: from now on, no redo of this shuffle may differ in anything. */
+  void distrust() {
+    differs = true;
+  }
+
+  /** True if a map of this shuffle may have moved records when it ran again. */
+  boolean isDistrusted() {
+    return differs;
+  }
+
+  /** Notes that {@code attempt} differs in values only from the one before it, and counts all the same. True for the first of the shuffle. */
+  boolean tolerate(long attempt) {
+    tolerated.add(attempt);
+    return tolerated.size() == 1;
+  }
+
+  boolean hasTolerated() {
+    return !tolerated.isEmpty();
+  }
+
+  /** Attempts whose map statuses stand for partitions of attempts that differ in values. */
+  List<Long> mixed() {
+    List<Long> mixed = new ArrayList<>();
+    for (Attempt a : attempts.values()) {
+      if (tolerated.contains(a.id) && !a.lostAll && !a.emission.all()) {
+        mixed.add(a.id);
+      }
+    }
+    return mixed;
   }
 
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
   void standFor(long first, long attempt) {
     attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
+    lineageGrew = true;
   }
 
   /**
@@ -253,10 +301,10 @@ final class ShuffleLedger {
     if (!a.emission.all()) {
       Attempt base = attempts.get(a.emission.base());
       for (int p = 0; p < partitions; p++) {
-        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.sizeCodes[p]);
+        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.wrote[p]);
       }
     }
-    a.sizeCodes = SizeCode.encode(sizes);
+    a.wrote = SizeCode.encode(sizes);
     if (before == null) {
       records += inputRecords;
       for (int p = 0; p < partitions; p++) {
@@ -268,8 +316,11 @@ final class ShuffleLedger {
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
-    StatusShaper.Status status = shaper.shape(sizes, a.executor, plan, before == null, allCommitted() || homes.size() == 1);
+    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
+        : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
+    a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
     a.empty = status.empty();
+    lineageGrew |= !a.empty.isEmpty();
     return status;
   }
 
@@ -317,13 +368,23 @@ final class ShuffleLedger {
     if (plan == null || !keeps(executor) && lost.isEmpty()) {
       return null;
     }
+    BitSet held = homedAt(executor);
+    held.or(lost);
     lost.or(moveOff(executor, executors, candidates(executors)));
     handOvers.lost(lost);
-    return taint(lost, executors);
+    return taint(held, lost, executors);
   }
 
   private boolean keeps(String executor) {
     return Arrays.asList(plan.homes()).contains(executor) || Arrays.asList(plan.replicas()).contains(executor);
+  }
+
+  private BitSet homedAt(String executor) {
+    BitSet held = new BitSet();
+    for (int p = 0; p < partitions; p++) {
+      held.set(p, plan.homes()[p].equals(executor));
+    }
+    return held;
   }
 
   /**
@@ -370,7 +431,7 @@ final class ShuffleLedger {
     return moved;
   }
 
-  private Loss taint(BitSet moved, List<String> executors) {
+  private Loss taint(BitSet held, BitSet moved, List<String> executors) {
     BitSet refill = new BitSet();
     if (recovery == Recovery.RESEND) { // not to a home that has lost the partition before: it may still have broken pieces
       moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
@@ -387,7 +448,7 @@ final class ShuffleLedger {
         }
       }
     }
-    return new Loss(lost, refill);
+    return new Loss(lost, held, refill);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -417,14 +478,33 @@ final class ShuffleLedger {
     return lost;
   }
 
-  /** A reader did not find segments of these attempts in a partition. */
-  void missing(int partition, Collection<Long> winners) {
+  /** A reader did not find segments of these attempts in a partition. True if that is news. */
+  boolean missing(int partition, Collection<Long> winners) {
+    boolean news = false;
     for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
+        news |= !a.lostAll && !a.lost.get(partition);
         a.lost.set(partition);
       }
     }
+    return news;
+  }
+
+  /** Notes a loss for the log, unless nothing had been written or no job can ask for it any more. */
+  void lost(String home, String reason, Set<Long> lost, BitSet held, BitSet refill) {
+    if (!attempts.isEmpty() && !dependency.isCollected() && !(lost.isEmpty() && held.isEmpty())) {
+      losses.add(home, reason, lost.stream().map(attempt -> attempts.get(attempt).mapIndex).collect(Collectors.toSet()), held, refill);
+    }
+  }
+
+  /** Those that are attempts of this shuffle. */
+  Set<Long> known(Collection<Long> ids) {
+    return ids.stream().filter(attempts::containsKey).collect(Collectors.toSet());
+  }
+
+  Losses losses() {
+    return losses;
   }
 
   /** True if nothing that these attempts have in the partition is known to be lost. */
@@ -447,16 +527,21 @@ final class ShuffleLedger {
     ids.stream().map(attempts::get).filter(Objects::nonNull).forEach(a -> a.flushed = true); // the shuffle may be a new one by now
   }
 
+  /** Made anew only if it has grown: it is asked for by every reader, and changes with few of them. */
   Lineage lineage() {
-    Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (Attempt a : attempts.values()) {
-      if (!a.emission.all()) {
-        partial.put(a.id, a.emission);
-      } else if (!a.empty.isEmpty()) {
-        partial.put(a.id, Emission.without(a.empty, partitions));
+    if (lineageGrew) {
+      Map<Long, Emission> partial = new TreeMap<>();
+      for (Attempt a : attempts.values()) {
+        if (!a.emission.all()) {
+          partial.put(a.id, a.emission.except(a.empty));
+        } else if (!a.empty.isEmpty()) {
+          partial.put(a.id, Emission.without(a.empty, partitions));
+        }
       }
+      lineage = new Lineage(((long) firstEpoch << Integer.SIZE) + ++lineageChanges, partial);
+      lineageGrew = false;
     }
-    return new Lineage(partial);
+    return lineage;
   }
 
   /** The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the mean. */
