@@ -53,6 +53,8 @@ public final class Coordinator {
 
     void log(String line);
 
+    void warn(String line);
+
     /** What only somebody who looks for a fault wants to read. */
     void detail(Supplier<String> line);
   }
@@ -61,6 +63,7 @@ public final class Coordinator {
   private final Announcer announcer;
   private final double planShare;
   private final Recovery recovery;
+  private final boolean strict;
   private final Map<String, Executor> executors = new LinkedHashMap<>();
   private final Map<Integer, Registered> registered = new HashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
@@ -72,8 +75,12 @@ public final class Coordinator {
   private long incompleteReads;
   private long outputsReplaced;
 
-  /** @param planShare share of a shuffle's maps that must have committed before its partitions are placed */
-  public Coordinator(MapOutputs outputs, Announcer announcer, double planShare, Recovery recovery) {
+  /**
+   * @param planShare share of a shuffle's maps that must have committed before its partitions are placed
+   * @param strict whether a map that runs again must write the same values too, and not only the same keys
+   */
+  public Coordinator(MapOutputs outputs, Announcer announcer, double planShare, Recovery recovery, boolean strict) {
+    this.strict = strict;
     this.outputs = outputs;
     this.announcer = announcer;
     this.planShare = planShare;
@@ -166,6 +173,7 @@ public final class Coordinator {
    * <ol>
    * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too late, stands for it:
    *     readers of either read what the first one wrote.
+   * <li>Else, where every partition has the same keys and only values differ, it counts all the same, as with Spark's own shuffle.
    * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
    *     more, for all.
    * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
@@ -178,15 +186,40 @@ public final class Coordinator {
       return true;
     }
     if (difference.stands()) {
-      announcer.log(difference.sentence() + "; the earlier output is whole, and stays");
+      announcer.log(difference.details() + "; the earlier output is whole, and stays");
       s.standFor(difference.first(), attempt);
+      if (difference.change() == Digest.Change.KEYS) {
+        distrust(s, difference);
+      }
+      return true;
+    }
+    if (difference.change() == Digest.Change.VALUES && !strict && !s.isDistrusted()) {
+      tolerate(s, attempt, difference);
       return true;
     }
     outputsReplaced += difference.partial() ? 0 : 1;
-    announcer.log(difference.sentence() + "; all of the earlier output is replaced");
+    announcer.log(difference.details() + "; all of the earlier output is replaced");
+    distrust(s, difference);
     revoke(s, difference.first());
-    undo(s.readers().replaced(), difference.sentence());
+    undo(s.readers().replaced(), difference);
     return !difference.partial();
+  }
+
+  private void tolerate(ShuffleLedger s, long attempt, ShuffleLedger.Difference difference) {
+    if (s.tolerate(attempt)) {
+      announcer.log(difference.details());
+      announcer.warn("Shuffle " + s.id + ": map " + difference.map() + " has run again and has written the same keys with other values, as sums of"
+          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key() + "=strict");
+    }
+  }
+
+  /** Records of this shuffle move when maps run again. So what was taken for the same in spite of other values must not count either. */
+  private void distrust(ShuffleLedger s, ShuffleLedger.Difference difference) {
+    if (!s.isDistrusted() && s.hasTolerated()) {
+      s.mixed().forEach(attempt -> revoke(s, attempt));
+      undo(s.readers().replaced(), difference);
+    }
+    s.distrust();
   }
 
   /** True if the attempt is one of the shuffle's. */
@@ -199,7 +232,7 @@ public final class Coordinator {
     return !revoked.isEmpty();
   }
 
-  private void undo(List<ReaderTasks.Reader> readers, String sentence) {
+  private void undo(List<ReaderTasks.Reader> readers, ShuffleLedger.Difference why) {
     Set<Integer> stages = new TreeSet<>();
     for (ReaderTasks.Reader r : readers) {
       boolean wroteMapOutput = false;
@@ -211,10 +244,9 @@ public final class Coordinator {
       }
     }
     for (int stage : stages) {
-      outputs.fail(stage, sentence + ", and tasks of stage " + stage + " have ended that used the earlier output. Going on would lose and"
-          + " double records. The map's function depends on more than its input: random numbers, the time, or the order in which"
-          + " records or sums arrive. Change that, or checkpoint() the RDD or write the table before the shuffle, or run again with "
-          + Settings.RECOVERY.key() + "=replicate, with which the loss of one executor makes no map run again");
+      outputs.fail(stage, "map " + why.map() + " of shuffle " + why.shuffle() + " has run again and has not written what it wrote before, and stage "
+          + stage + " has results of that. Going on could lose and double records. checkpoint() the RDD (or write the table) before the"
+          + " shuffle, or set " + Settings.RECOVERY.key() + "=replicate");
     }
   }
 

@@ -13,6 +13,6 @@ public interface MapOutputs {
   /** The epoch of Spark's map output tracker. It increases when map outputs are unregistered. */
   long trackerEpoch();
 
-  /** Cancels the jobs that need this stage. */
+  /** Ends the jobs that need this stage, as if a task of it had failed for the last time. */
   void fail(int stage, String reason);
 }

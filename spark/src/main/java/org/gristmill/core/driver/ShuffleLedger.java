@@ -75,8 +75,9 @@ final class ShuffleLedger {
   /**
    * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
    * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
+   * {@code details} is for the log.
    */
-  record Difference(long first, boolean stands, boolean partial, String sentence) {}
+  record Difference(Digest.Change change, int shuffle, int map, long first, boolean stands, boolean partial, String details) {}
 
   /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
   record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
@@ -108,7 +109,8 @@ final class ShuffleLedger {
   private Plan plan;
   private long[] predicted;
   private String placedBy = "round robin";
-  private boolean differs; // a map has run again and has written other records
+  private final Set<Long> tolerated = new HashSet<>(); // differ from the attempt before them in values only
+  private boolean differs; // a map has run again, and its records may be in other partitions
   private long statusesFrom;
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
@@ -181,19 +183,57 @@ final class ShuffleLedger {
   }
 
   /**
-   * Taint-redo proves itself: compares the digest of an attempt with that of the last committed attempt of its map. Null if they are equal,
-   * if there was none, or if Spark calls the stage indeterminate: then nothing of the earlier output is reused.
+   * Taint-redo proves itself: compares the digest of an attempt with those of the last committed attempt of its map and of the ones which that
+   * inherits from, and takes the greatest difference. Null if there is none, if there was no attempt, or if Spark calls the stage indeterminate:
+   * then nothing of the earlier output is reused.
    */
   Difference difference(long attempt, Digest digest) {
     Attempt a = attempts.get(attempt);
     Attempt first = committed.get(a.mapIndex);
-    if (a.emission.nothing() || first == null || first.digest.equals(digest) || !dependency.isDeterminate()) {
+    if (a.emission.nothing() || first == null) {
       return null;
     }
-    differs |= !isWhole(first);
-    return new Difference(first.id, isWhole(first), !a.emission.all(), "map " + a.mapIndex + " of shuffle " + id
-        + " has run again and has not written what it wrote before (" + first.digest + " as task " + first.id + ", " + digest
-        + " as task " + attempt + ")");
+    Digest.Change change = Digest.Change.NONE;
+    for (Attempt b = first; b != null; b = attempts.get(b.emission.base())) {
+      Digest.Change since = digest.since(b.digest, partitions);
+      change = since.compareTo(change) > 0 ? since : change;
+    }
+    if (change == Digest.Change.NONE || !dependency.isDeterminate()) {
+      return null;
+    }
+    return new Difference(change, id, a.mapIndex, first.id, isWhole(first), !a.emission.all(),
+        "shuffle " + id + " map " + a.mapIndex + ": " + first.digest + " as task " + first.id + ", " + digest + " as task " + attempt);
+  }
+
+  /** A map has run again and its records may be in other partitions: from now on, no redo of this shuffle may differ in anything. */
+  void distrust() {
+    differs = true;
+  }
+
+  /** True if a map of this shuffle may have moved records when it ran again. */
+  boolean isDistrusted() {
+    return differs;
+  }
+
+  /** Notes that {@code attempt} differs in values only from the one before it, and counts all the same. True for the first of the shuffle. */
+  boolean tolerate(long attempt) {
+    tolerated.add(attempt);
+    return tolerated.size() == 1;
+  }
+
+  boolean hasTolerated() {
+    return !tolerated.isEmpty();
+  }
+
+  /** Attempts whose map statuses stand for partitions of attempts that differ in values. */
+  List<Long> mixed() {
+    List<Long> mixed = new ArrayList<>();
+    for (Attempt a : attempts.values()) {
+      if (tolerated.contains(a.id) && !a.lostAll && !a.emission.all()) {
+        mixed.add(a.id);
+      }
+    }
+    return mixed;
   }
 
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */

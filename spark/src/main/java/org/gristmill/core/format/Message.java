@@ -113,9 +113,7 @@ public sealed interface Message {
       out.writeLong(m.records);
       out.writeLong(m.millis);
       writeSizes(m.sizes, out);
-      out.writeLong(m.digest.records());
-      out.writeLong(m.digest.sum());
-      out.writeLong(m.digest.rows());
+      writeDigest(m.digest, out);
     } else if (message instanceof Committed m) {
       out.writeByte(5);
       out.writeBoolean(m.accepted);
@@ -180,7 +178,7 @@ public sealed interface Message {
         case 2 -> new Start(in.readInt(), in.readInt(), in.readLong(), in.readUTF());
         case 3 -> new Begin(readEmission(in));
         case 4 -> new Commit(in.readInt(), in.readLong(), in.readLong(), in.readLong(), readSizes(in),
-            new Digest(in.readLong(), in.readLong(), in.readLong()));
+            readDigest(in));
         case 5 -> new Committed(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in), in.readLong());
         case 6 -> new PlanRequest(in.readInt());
         case 7 -> new Planned(readPlaced(in));
@@ -334,6 +332,35 @@ public sealed interface Message {
       homes.add(executors.get(readInt(in)));
     }
     return new Location(epoch, homes, in.readBoolean() ? readLineage(in) : null);
+  }
+
+  private static void writeDigest(Digest digest, DataOutputStream out) throws IOException {
+    out.writeLong(digest.records());
+    out.writeLong(digest.keys());
+    out.writeLong(digest.values());
+    out.writeLong(digest.rows());
+    out.writeBoolean(digest.positional());
+    writeCount(digest.columns().size(), out);
+    for (Digest.Column c : digest.columns()) {
+      out.writeLong(c.all());
+      out.writeLong(c.placed());
+      out.writeDouble(c.sum());
+      out.writeDouble(c.weighted());
+      out.writeDouble(c.magnitude());
+    }
+  }
+
+  private static Digest readDigest(DataInputStream in) throws IOException {
+    long records = in.readLong();
+    long keys = in.readLong();
+    long values = in.readLong();
+    long rows = in.readLong();
+    boolean positional = in.readBoolean();
+    List<Digest.Column> columns = new ArrayList<>();
+    for (int n = readLength(in); n > 0; n--) {
+      columns.add(new Digest.Column(in.readLong(), in.readLong(), in.readDouble(), in.readDouble(), in.readDouble()));
+    }
+    return new Digest(records, keys, values, rows, positional, columns);
   }
 
   private static void writeSizes(long[] sizes, DataOutputStream out) throws IOException {

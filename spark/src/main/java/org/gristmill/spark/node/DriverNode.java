@@ -47,9 +47,10 @@ public final class DriverNode implements Coordinator.Announcer {
       .with("incompleteReads", () -> counters().incompleteReads()).with("outputsReplaced", () -> counters().outputsReplaced());
   private volatile boolean ending;
 
-  public DriverNode(MapOutputs outputs, double planShare, Recovery recovery, long timeoutMs) {
+  /** @param strict whether a map that runs again must write the same values too */
+  public DriverNode(MapOutputs outputs, double planShare, Recovery recovery, boolean strict, long timeoutMs) {
     this.timeoutMs = timeoutMs;
-    coordinator = new Coordinator(outputs, this, planShare, recovery);
+    coordinator = new Coordinator(outputs, this, planShare, recovery, strict);
   }
 
   public Coordinator coordinator() {
@@ -168,5 +169,10 @@ public final class DriverNode implements Coordinator.Announcer {
     if (LOG.isDebugEnabled()) {
       LOG.debug("{}", line.get());
     }
+  }
+
+  @Override
+  public void warn(String line) {
+    LOG.warn("{}", line);
   }
 }

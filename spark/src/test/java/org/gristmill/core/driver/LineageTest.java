@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Executor;
@@ -18,9 +19,9 @@ import org.junit.jupiter.api.Test;
 class LineageTest {
   private static final int MAPS = 2000;
   private static final int PARTITIONS = 2000;
-  private static final Digest SAME = new Digest(10, 1234, 0);
+  private static final Digest SAME = new Digest(10, 12, 34, 0, false, List.of());
   private final RecordingDriver driver = new RecordingDriver();
-  private final Coordinator coordinator = new Coordinator(driver, driver, 0.2, Recovery.RECOMPUTE);
+  private final Coordinator coordinator = new Coordinator(driver, driver, 0.2, Recovery.RECOMPUTE, false);
   private long attempts;
 
   @BeforeEach

@@ -22,7 +22,7 @@ class LossLinesTest {
   private static final int MAPS = 200;
   private static final int PARTITIONS = 50;
   private final RecordingDriver driver = new RecordingDriver();
-  private final Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE);
+  private final Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE, false);
   private boolean collected;
 
   /** Shuffles 0 to 19 are over, the program has let go of every second one; 20 has 200 maps. */
@@ -57,7 +57,7 @@ class LossLinesTest {
 
   private void write(int shuffle, int map, long attempt) {
     coordinator.start(shuffle, map, attempt, "abc".substring(map % 3, map % 3 + 1));
-    assertTrue(coordinator.commit(shuffle, attempt, 10, 10, new long[PARTITIONS], new Digest(0, 0, 0)).accepted());
+    assertTrue(coordinator.commit(shuffle, attempt, 10, 10, new long[PARTITIONS], Digest.EMPTY).accepted());
     coordinator.taskSucceeded(attempt);
   }
 

@@ -50,4 +50,9 @@ public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   public void detail(Supplier<String> line) {
     details.add(line.get());
   }
+
+  @Override
+  public void warn(String line) {
+    done.add("warn " + line);
+  }
 }

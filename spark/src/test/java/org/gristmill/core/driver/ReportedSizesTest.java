@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class ReportedSizesTest {
   private static final int MAPS = 30;
   private static final int PARTITIONS = 10;
-  private static final Digest SAME = new Digest(10, 1234, 0);
+  private static final Digest SAME = new Digest(10, 12, 34, 0, false, List.of());
 
   /** A map status that Spark has: the attempt that it is of, its location and its sizes. */
   private record Registered(long attempt, String location, long[] sizes) {}
@@ -75,7 +75,7 @@ class ReportedSizesTest {
     executors.clear();
     written.clear();
     attempts = 0;
-    coordinator = new Coordinator(driver, driver, 0.2, recovery);
+    coordinator = new Coordinator(driver, driver, 0.2, recovery, false);
     for (int e = 0; e < 3; e++) {
       addExecutor();
     }

@@ -47,10 +47,10 @@ class MessageTest {
   @Test
   void sizesOfEveryMagnitudeAreReadBack() {
     long[] sizes = {0, 1, 127, 128, 300, 1L << 31, Long.MAX_VALUE};
-    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes,
-        new Digest(5, -6, 7))));
+    Digest digest = new Digest(5, -6, 7, -8, true, List.of(new Digest.Column(1, -2, 0.5, -0.25, 3), new Digest.Column(-1, 2, 5, 6, 7)));
+    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes, digest)));
     assertArrayEquals(sizes, commit.sizes());
-    assertEquals(new Digest(5, -6, 7), commit.digest());
+    assertEquals(digest, commit.digest());
     Message.Committed shaped = (Message.Committed) Message.decode(Message.encode(new Message.Committed(true, "1", "h", 5, sizes, -8)));
     assertArrayEquals(sizes, shaped.sizes());
     assertEquals(List.of("1", "h", 5), List.of(shaped.executor(), shaped.host(), shaped.port()));

@@ -20,8 +20,6 @@ import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.spark.node.DriverNode;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.PartialFunction;
 import scala.Tuple2;
@@ -30,16 +28,14 @@ import scala.runtime.BoxedUnit;
 
 /** The {@link DriverNode}, as Spark's RPC sees it; and Spark's map outputs, as the node sees them. */
 final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
-  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
-
   private final SparkEnv env;
   private final DriverNode node;
   private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
   private volatile SparkContext context;
 
-  DriverEndpoint(SparkEnv env, double planShare, Recovery recovery, long timeoutMs) {
+  DriverEndpoint(SparkEnv env, double planShare, Recovery recovery, boolean strict, long timeoutMs) {
     this.env = env;
-    node = new DriverNode(this, planShare, recovery, timeoutMs);
+    node = new DriverNode(this, planShare, recovery, strict, timeoutMs);
   }
 
   DriverNode node() {
@@ -135,7 +131,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
 
   @Override
   public void fail(int stage, String reason) {
-    LOG.error("Stage {} cannot go on: {}", stage, reason);
-    context.cancelStage(stage, reason);
+    // Not cancelled, which would read as if a user had done it.
+    context.dagScheduler().taskSetFailed(SparkTransfer.tasksOf(stage), reason, Option.empty());
   }
 }
