@@ -1,4 +1,5 @@
 import java.lang.management.ManagementFactory;
+import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -18,7 +19,7 @@ import org.gristmill.core.plan.Recovery;
  */
 class Ledger implements MapOutputs, Coordinator.Announcer {
   private static final int EXECUTORS = 10;
-  private static final Digest SAME = new Digest(10, 1234, 0);
+  private static final Digest SAME = new Digest(10, 12, 34, 0, false, List.of());
 
   enum Sizes { EVEN, SKEWED, SPARSE, SORTED }
 
@@ -34,28 +35,27 @@ class Ledger implements MapOutputs, Coordinator.Announcer {
 
   private String run(Sizes sizes, int maps, int partitions) {
     long before = heapBytes();
-    Coordinator coordinator = new Coordinator(this, this, 0.2, Recovery.RECOMPUTE);
+    Coordinator coordinator = new Coordinator(this, this, 0.2, Recovery.RECOMPUTE, false);
     for (int e = 0; e < EXECUTORS; e++) {
       coordinator.executorAdded(new Executor("e" + e, "host", 1));
     }
     coordinator.shuffleAdded(1, maps, partitions, () -> true);
-    Random random = new Random(1);
-    double first = commits(coordinator, sizes, maps, partitions, 0, random);
+    double first = commits(coordinator, sizes, maps, partitions, 0);
     coordinator.flushBegins(1).values().forEach(attempts -> coordinator.flushed(1, attempts));
     String line = String.format("%s\t%.1f\t%.0f", sizes, (heapBytes() - before) / 1e6, first);
     coordinator.executorLost("e3");
     line += String.format("\t%.1f", (heapBytes() - before) / 1e6);
-    double again = commits(coordinator, sizes, maps, partitions, maps, random);
+    double again = commits(coordinator, sizes, maps, partitions, maps);
     return line + String.format("\t%.1f\t%.0f", (heapBytes() - before) / 1e6, again) + (coordinator.has(1) ? "" : "?");
   }
 
   /** CPU time of one call, on average. */
-  private static double commits(Coordinator coordinator, Sizes kind, int maps, int partitions, long firstAttempt, Random random) {
+  private static double commits(Coordinator coordinator, Sizes kind, int maps, int partitions, long firstAttempt) {
     long nanos = 0;
     for (int m = 0; m < maps; m++) {
       long attempt = firstAttempt + m;
       Emission emission = coordinator.start(1, m, attempt, "e" + m % EXECUTORS);
-      long[] sizes = sizes(kind, m, maps, partitions, random);
+      long[] sizes = sizes(kind, m, maps, partitions);
       for (int p = 0; p < partitions; p++) {
         sizes[p] = emission.includes(p) ? sizes[p] : 0;
       }
@@ -69,7 +69,8 @@ class Ledger implements MapOutputs, Coordinator.Announcer {
     return nanos / 1e3 / maps;
   }
 
-  private static long[] sizes(Sizes kind, int map, int maps, int partitions, Random random) {
+  private static long[] sizes(Sizes kind, int map, int maps, int partitions) {
+    Random random = new Random(map); // a map that runs again writes the same
     long[] sizes = new long[partitions];
     for (int p = 0; p < partitions; p++) {
       double noise = random.nextDouble();
@@ -118,4 +119,7 @@ class Ledger implements MapOutputs, Coordinator.Announcer {
 
   @Override
   public void detail(Supplier<String> line) {}
+
+  @Override
+  public void warn(String line) {}
 }

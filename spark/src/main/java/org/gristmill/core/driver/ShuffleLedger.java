@@ -115,6 +115,7 @@ final class ShuffleLedger {
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
+  private boolean stood; // an attempt that differs stands for the first of its map
 
   /** @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle */
   ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
@@ -259,6 +260,13 @@ final class ShuffleLedger {
     }
     replaced.addAll(revoked);
     return revoked;
+  }
+
+  /** True once: an attempt has written something else than the first of its map, which stays. */
+  boolean isFirstToStand() {
+    boolean first = !stood;
+    stood = true;
+    return first;
   }
 
   /** Attempts that were revoked; Spark may note a map status of theirs that comes late. */

@@ -40,7 +40,7 @@ class LossLogTest {
       List<String> said = lines.said.stream().filter(line -> !line.contains("can be a home of partitions")).toList();
       assertEquals(1, said.size(), String.join("\n", said));
       int shuffle = TestCluster.shuffle(last.rdd()).shuffleId();
-      assertTrue(said.get(0).matches("shuffle " + shuffle + ": executor . was lost, with . partitions\\. .* maps run again.*"), said.get(0));
+      assertTrue(said.get(0).matches("shuffle " + shuffle + ": executor . was lost \\(. partitions\\)\\. .* maps run again.*"), said.get(0));
       assertEquals(OLD, old.size(), "the program still holds the others");
     }
   }
