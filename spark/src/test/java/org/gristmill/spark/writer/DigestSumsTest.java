@@ -39,7 +39,7 @@ class DigestSumsTest {
     }
   }
 
-  /** As Spark lays rows out: how many bytes; null bits; four columns; the text to which the third one points. */
+  /** As Spark lays rows out: how many bytes; null bits; the columns, of which the last one points to a text; that text. */
   private static byte[] bytes(long... columns) {
     byte[] text = ("name " + columns[0]).getBytes(StandardCharsets.UTF_8);
     int fixed = 8 + 8 * (columns.length + 1);
@@ -225,7 +225,8 @@ class DigestSumsTest {
   void everyBitOfARowShows() {
     byte[] row = bytes(1L << 40, 7, Double.doubleToLongBits(0.5));
     long before = only(row);
-    for (int bit = 32 + 64; bit < 8 * (row.length - 2); bit++) { // the last two bytes are not part of the text
+    int end = 4 + 40 + "name 1099511627776".length(); // zeros follow, up to a whole word
+    for (int bit = 32; bit < 8 * end; bit++) {
       row[bit / 8] ^= (byte) (1 << bit % 8);
       assertNotEquals(before, only(row), "bit " + bit);
       row[bit / 8] ^= (byte) (1 << bit % 8);
