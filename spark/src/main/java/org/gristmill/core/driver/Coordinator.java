@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
@@ -53,6 +54,9 @@ public final class Coordinator {
     void log(String line);
 
     void warn(String line);
+
+    /** What only somebody who looks for a fault wants to read. */
+    void detail(Supplier<String> line);
   }
 
   private final MapOutputs outputs;
@@ -123,15 +127,16 @@ public final class Coordinator {
   /** Forgets the output of a shuffle. As long as the program holds the dependency the shuffle may be written again. */
   public synchronized void shuffleRemoved(int shuffle) {
     ShuffleLedger s = shuffles.remove(shuffle);
-    if (s != null && s.plan() != null) {
-      registered.computeIfPresent(shuffle,
-          (id, r) -> new Registered(r.maps, r.partitions, r.dependency, s.plan().epoch() + 1));
+    if (s != null) {
+      registered.computeIfPresent(shuffle, (id, r) -> new Registered(r.maps, r.partitions, r.dependency,
+          (s.plan() == null ? r.firstEpoch : s.plan().epoch()) + 1));
     }
   }
 
   public synchronized Emission start(int shuffle, int mapIndex, long attempt, String executor) {
     ShuffleLedger s = ledger(shuffle);
     require(mapIndex >= 0 && mapIndex < s.maps, "map " + mapIndex, s);
+    logLosses(s);
     return s.start(mapIndex, attempt, executor);
   }
 
@@ -268,6 +273,7 @@ public final class Coordinator {
   public synchronized Location locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
     ShuffleLedger s = ledger(shuffle);
     require(start >= 0 && start <= end && end <= s.partitions, "partitions " + start + " to " + end, s);
+    logLosses(s);
     if (!s.replaced().isEmpty() && outputs.unregister(shuffle, s.replaced())) { // a map status of one came late
       s.statusesFrom(outputs.trackerEpoch());
     }
@@ -317,8 +323,12 @@ public final class Coordinator {
     if (moved && s.whole(partition, winners.values())) {
       return true;
     }
-    s.missing(partition, winners.values());
-    announcer.log("shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
+    if (s.missing(partition, winners.values())) {
+      BitSet one = new BitSet();
+      one.set(partition);
+      s.lost(s.plan() == null ? reason : s.plan().homes()[partition], reason, s.known(winners.values()), one, new BitSet());
+    }
+    announcer.detail(() -> "shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
         + " will be made again");
     outputs.unregister(shuffle, Set.copyOf(winners.values()));
     return false;
@@ -371,14 +381,23 @@ public final class Coordinator {
     if (loss != null) {
       homesLost++;
       attempts.addAll(loss.attempts());
-      announcer.log("shuffle " + s.id + ": " + reason + "; " + attempts.size() + " map attempts have lost output, "
-          + loss.refill().cardinality() + " partitions are sent again: " + s.describe());
       announcer.publish(placed(s.plan(), loss.refill()));
     }
     if (!attempts.isEmpty()) {
       outputs.unregister(s.id, attempts);
     }
+    BitSet held = loss == null ? new BitSet() : loss.partitions();
+    s.lost(home, reason, attempts, held, loss == null ? new BitSet() : loss.refill());
+    announcer.detail(() -> "shuffle " + s.id + ": " + reason + "; partitions " + held + " were there, map attempts " + attempts
+        + " have lost output: " + s.describe());
     return loss != null;
+  }
+
+  /** A task uses the shuffle: the log names what was lost since the last one did. */
+  private void logLosses(ShuffleLedger s) {
+    if (!s.losses().isEmpty()) {
+      announcer.log("shuffle " + s.id + ": " + s.losses().take());
+    }
   }
 
   private void announce(ShuffleLedger s) {

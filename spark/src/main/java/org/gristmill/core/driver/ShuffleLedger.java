@@ -7,11 +7,12 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Lineage;
@@ -42,7 +43,8 @@ final class ShuffleLedger {
     boolean committed;
     boolean succeeded; // Spark has counted its metrics and accumulators
     Digest digest;
-    byte[] sizeCodes;
+    byte[] wrote; // the code of each partition's size
+    byte[] reported; // the same, as in its map status
     BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
@@ -77,8 +79,8 @@ final class ShuffleLedger {
    */
   record Difference(Digest.Change change, int shuffle, int map, long first, boolean stands, boolean partial, String details) {}
 
-  /** The loss of a home: attempts whose output is no longer whole, and partitions that their senders send again. */
-  record Loss(Set<Long> attempts, BitSet refill) {}
+  /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
+  record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
@@ -97,6 +99,7 @@ final class ShuffleLedger {
   private final Map<String, MapSpeed> mapSpeeds = new HashMap<>();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
+  private final Losses losses = new Losses();
   private final Set<String> lostHomes = new HashSet<>();
   private final long[] totals;
   private long records;
@@ -107,8 +110,11 @@ final class ShuffleLedger {
   private final Set<Long> tolerated = new HashSet<>(); // differ from the attempt before them in values only
   private boolean differs; // a map has run again, and its records may be in other partitions
   private long statusesFrom;
+  private Lineage lineage = Lineage.NONE;
+  private int lineageChanges;
+  private boolean lineageGrew;
 
-  /** @param firstEpoch of its first plan */
+  /** @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle */
   ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
     this.id = id;
     this.maps = maps;
@@ -143,6 +149,7 @@ final class ShuffleLedger {
       emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
+    lineageGrew |= !emission.all();
     return emission;
   }
 
@@ -230,6 +237,7 @@ final class ShuffleLedger {
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
   void standFor(long first, long attempt) {
     attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
+    lineageGrew = true;
   }
 
   /**
@@ -285,10 +293,10 @@ final class ShuffleLedger {
     if (!a.emission.all()) {
       Attempt base = attempts.get(a.emission.base());
       for (int p = 0; p < partitions; p++) {
-        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.sizeCodes[p]);
+        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.wrote[p]);
       }
     }
-    a.sizeCodes = SizeCode.encode(sizes);
+    a.wrote = SizeCode.encode(sizes);
     if (before == null) {
       records += inputRecords;
       for (int p = 0; p < partitions; p++) {
@@ -300,8 +308,11 @@ final class ShuffleLedger {
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
-    StatusShaper.Status status = shaper.shape(sizes, a.executor, plan, before == null, allCommitted() || homes.size() == 1);
+    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
+        : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
+    a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
     a.empty = status.empty();
+    lineageGrew |= !a.empty.isEmpty();
     return status;
   }
 
@@ -350,8 +361,10 @@ final class ShuffleLedger {
     }
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
+    BitSet held = new BitSet();
     BitSet moved = new BitSet();
     for (int p = 0; p < partitions; p++) {
+      held.set(p, homes[p].equals(executor));
       if (replicas[p].equals(executor)) {
         replicas[p] = "";
       } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
@@ -364,10 +377,10 @@ final class ShuffleLedger {
     }
     rehome(moved, homes, candidates(executors));
     plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return taint(moved, executors);
+    return taint(held, moved, executors);
   }
 
-  private Loss taint(BitSet moved, List<String> executors) {
+  private Loss taint(BitSet held, BitSet moved, List<String> executors) {
     BitSet refill = new BitSet();
     if (recovery == Recovery.RESEND) { // not to a home that has lost the partition before: it may still have broken pieces
       moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
@@ -384,7 +397,7 @@ final class ShuffleLedger {
         }
       }
     }
-    return new Loss(lost, refill);
+    return new Loss(lost, held, refill);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -414,14 +427,33 @@ final class ShuffleLedger {
     return lost;
   }
 
-  /** A reader did not find segments of these attempts in a partition. */
-  void missing(int partition, Collection<Long> winners) {
+  /** A reader did not find segments of these attempts in a partition. True if that is news. */
+  boolean missing(int partition, Collection<Long> winners) {
+    boolean news = false;
     for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
+        news |= !a.lostAll && !a.lost.get(partition);
         a.lost.set(partition);
       }
     }
+    return news;
+  }
+
+  /** Notes a loss for the log, unless nothing had been written or no job can ask for it any more. */
+  void lost(String home, String reason, Set<Long> lost, BitSet held, BitSet refill) {
+    if (!attempts.isEmpty() && !dependency.isCollected() && !(lost.isEmpty() && held.isEmpty())) {
+      losses.add(home, reason, lost.stream().map(attempt -> attempts.get(attempt).mapIndex).collect(Collectors.toSet()), held, refill);
+    }
+  }
+
+  /** Those that are attempts of this shuffle. */
+  Set<Long> known(Collection<Long> ids) {
+    return ids.stream().filter(attempts::containsKey).collect(Collectors.toSet());
+  }
+
+  Losses losses() {
+    return losses;
   }
 
   /** True if nothing that these attempts have in the partition is known to be lost. */
@@ -444,16 +476,21 @@ final class ShuffleLedger {
     ids.forEach(attempt -> attempts.get(attempt).flushed = true);
   }
 
+  /** Made anew only if it has grown: it is asked for by every reader, and changes with few of them. */
   Lineage lineage() {
-    Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (Attempt a : attempts.values()) {
-      if (!a.emission.all()) {
-        partial.put(a.id, a.emission);
-      } else if (!a.empty.isEmpty()) {
-        partial.put(a.id, Emission.without(a.empty, partitions));
+    if (lineageGrew) {
+      Map<Long, Emission> partial = new TreeMap<>();
+      for (Attempt a : attempts.values()) {
+        if (!a.emission.all()) {
+          partial.put(a.id, a.emission.except(a.empty));
+        } else if (!a.empty.isEmpty()) {
+          partial.put(a.id, Emission.without(a.empty, partitions));
+        }
       }
+      lineage = new Lineage(((long) firstEpoch << Integer.SIZE) + ++lineageChanges, partial);
+      lineageGrew = false;
     }
-    return new Lineage(partial);
+    return lineage;
   }
 
   /** The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the mean. */

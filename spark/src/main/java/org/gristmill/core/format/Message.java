@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,8 +51,18 @@ public sealed interface Message {
   /**
    * Executor to driver: a task attempt begins to read, where do these partitions live? Answered by {@link Located}; by {@link Done}, false,
    * if the map statuses that it has may be of outputs that were replaced.
+   *
+   * @param lineage the version of the shuffle's lineage that the executor has; the answer names none if that is the newest
    */
-  record Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) implements Message {}
+  record Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom, long lineage) implements Message {
+    public Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
+      this(shuffle, start, end, attempt, stage, statusesFrom, 0);
+    }
+
+    public Locate knowing(Lineage known) {
+      return new Locate(shuffle, start, end, attempt, stage, statusesFrom, known.version());
+    }
+  }
 
   record Located(Location location) implements Message {}
 
@@ -125,6 +136,7 @@ public sealed interface Message {
       out.writeLong(m.attempt);
       out.writeInt(m.stage);
       out.writeLong(m.statusesFrom);
+      writeCount(m.lineage, out);
     } else if (message instanceof Located m) {
       out.writeByte(9);
       writeLocation(m.location, out);
@@ -170,7 +182,8 @@ public sealed interface Message {
         case 5 -> new Committed(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in), in.readLong());
         case 6 -> new PlanRequest(in.readInt());
         case 7 -> new Planned(readPlaced(in));
-        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt(), in.readLong(), in.readInt(), in.readLong());
+        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt(), in.readLong(), in.readInt(), in.readLong(),
+            readCount(in));
         case 9 -> new Located(readLocation(in));
         case 10 -> new Flush(in.readInt());
         case 11 -> new Done(in.readBoolean());
@@ -274,11 +287,41 @@ public sealed interface Message {
     for (Executor e : location.homes()) {
       writeCount(executors.indexOf(e), out);
     }
-    writeCount(location.lineage().partial().size(), out);
-    for (Map.Entry<Long, Emission> e : location.lineage().partial().entrySet()) {
-      out.writeLong(e.getKey());
-      writeEmission(e.getValue(), out);
+    out.writeBoolean(location.lineage() != null);
+    if (location.lineage() != null) {
+      writeLineage(location.lineage(), out);
     }
+  }
+
+  /** Most attempts of a shuffle lack the same partitions, those of a lost executor: others name a set of them by its place in a list. */
+  private static void writeLineage(Lineage lineage, DataOutputStream out) throws IOException {
+    writeCount(lineage.version(), out);
+    Map<BitSet, Integer> sets = new LinkedHashMap<>();
+    lineage.partial().values().forEach(e -> sets.putIfAbsent(e.partitions(), sets.size()));
+    writeCount(sets.size(), out);
+    for (BitSet set : sets.keySet()) {
+      writeBits(set, out);
+    }
+    writeCount(lineage.partial().size(), out);
+    for (Map.Entry<Long, Emission> e : lineage.partial().entrySet()) {
+      writeCount(e.getKey(), out);
+      writeCount(sets.get(e.getValue().partitions()), out);
+      writeCount(e.getValue().base() + 1, out); // 0: nobody
+    }
+  }
+
+  private static Lineage readLineage(DataInputStream in) throws IOException {
+    long version = readCount(in);
+    List<BitSet> sets = new ArrayList<>();
+    for (int n = readLength(in); n > 0; n--) {
+      sets.add(readBits(in));
+    }
+    Map<Long, Emission> partial = new HashMap<>();
+    for (int n = readLength(in); n > 0; n--) {
+      long attempt = readCount(in);
+      partial.put(attempt, new Emission(false, sets.get(readInt(in)), readCount(in) - 1));
+    }
+    return new Lineage(version, partial);
   }
 
   private static Location readLocation(DataInputStream in) throws IOException {
@@ -288,11 +331,7 @@ public sealed interface Message {
     for (int n = readLength(in); n > 0; n--) {
       homes.add(executors.get(readInt(in)));
     }
-    Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (int n = readLength(in); n > 0; n--) {
-      partial.put(in.readLong(), readEmission(in));
-    }
-    return new Location(epoch, homes, new Lineage(partial));
+    return new Location(epoch, homes, in.readBoolean() ? readLineage(in) : null);
   }
 
   private static void writeDigest(Digest digest, DataOutputStream out) throws IOException {

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Message;
@@ -106,7 +107,8 @@ public final class DriverNode implements Coordinator.Announcer {
     } else if (message instanceof Message.Locate m) {
       Location location =
           coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
-      return done(location == null ? new Message.Done(false) : new Message.Located(location));
+      return done(location == null ? new Message.Done(false)
+          : new Message.Located(location.lineage().version() == m.lineage() ? location.with(null) : location));
     } else if (message instanceof Message.ReadingEnds m) {
       return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));
     } else if (message instanceof Message.Flush m) {
@@ -160,6 +162,13 @@ public final class DriverNode implements Coordinator.Announcer {
   @Override
   public void log(String line) {
     LOG.info("{}", line);
+  }
+
+  @Override
+  public void detail(Supplier<String> line) {
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{}", line.get());
+    }
   }
 
   @Override

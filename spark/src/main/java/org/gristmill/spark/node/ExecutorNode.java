@@ -22,6 +22,7 @@ import org.gristmill.core.home.PageStore;
 import org.gristmill.core.lifecycle.RemovedShuffles;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Lineage;
 import org.gristmill.core.plan.Location;
 import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Settings;
@@ -56,9 +57,11 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final LongAdder remoteBytes = new LongAdder();
   private final LongAdder loserBytes = new LongAdder();
   private final Map<String, Executor> homes = new ConcurrentHashMap<>();
+  private final UnreachableExecutors unreachable = new UnreachableExecutors(LOG);
   private final AtomicLong parcels = new AtomicLong();
   private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
   private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
+  private final Map<Integer, Lineage> lineages = new ConcurrentHashMap<>(); // the newest that the driver has sent of each shuffle
   private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
   private final RemovedShuffles removed = new RemovedShuffles();
   private final ScheduledExecutorService later =
@@ -137,11 +140,17 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   /** Null if the map statuses that the reader has may be of outputs that were replaced. */
   public Location locate(Message.Locate locate) {
-    if (!(call(locate) instanceof Message.Located located)) {
+    Lineage known = lineages.getOrDefault(locate.shuffle(), Lineage.NONE);
+    if (!(call(locate.knowing(known)) instanceof Message.Located located)) {
       return null;
     }
-    located.location().homes().forEach(home -> homes.put(home.id(), home));
-    return located.location();
+    Location found = located.location();
+    found.homes().forEach(home -> homes.put(home.id(), home));
+    if (found.lineage() == null) {
+      return found.with(known); // this one, whatever other tasks have got meanwhile: the driver has said that it fits
+    }
+    lineages.merge(locate.shuffle(), found.lineage(), (a, b) -> a.version() > b.version() ? a : b);
+    return found;
   }
 
   /** False if what a task attempt has read of a shuffle was replaced meanwhile. */
@@ -179,6 +188,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     removed.remove(shuffle);
     outbox.remove(shuffle);
     refills.remove(shuffle);
+    lineages.remove(shuffle);
     try {
       store.remove(shuffle);
       if (sent != null) {
@@ -279,19 +289,22 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   @Override
   public CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
     if (home.equals(executorId)) {
-      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> notSent(home, shuffle, error));
+      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> sent(home, shuffle, error));
     }
     try {
-      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel));
-    } catch (Throwable e) { // what goes wrong later Spark logs
-      notSent(home, shuffle, e);
+      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel))
+          .whenComplete((ok, error) -> sent(home, shuffle, error));
+    } catch (Throwable e) { // Spark's transport throws checked exceptions without saying so
+      unreachable.failed(home, shuffle, e);
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  private static void notSent(String home, int shuffle, Throwable error) {
-    if (error != null) {
-      LOG.warn("A parcel of shuffle {} was not sent to executor {}", shuffle, home, error);
+  private void sent(String home, int shuffle, Throwable error) {
+    if (error == null) {
+      unreachable.reached(home);
+    } else {
+      unreachable.failed(home, shuffle, error);
     }
   }
 

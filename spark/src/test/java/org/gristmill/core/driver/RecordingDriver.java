@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 
@@ -11,6 +12,8 @@ import org.gristmill.core.plan.PlanUpdate;
 public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   final List<String> done = new ArrayList<>();
   final List<Plan> plans = new ArrayList<>();
+  final List<String> lines = new ArrayList<>();
+  final List<String> details = new ArrayList<>();
   final List<PlanUpdate> published = new ArrayList<>();
 
   @Override
@@ -39,7 +42,14 @@ public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   }
 
   @Override
-  public void log(String line) {}
+  public void log(String line) {
+    lines.add(line);
+  }
+
+  @Override
+  public void detail(Supplier<String> line) {
+    details.add(line.get());
+  }
 
   @Override
   public void warn(String line) {
