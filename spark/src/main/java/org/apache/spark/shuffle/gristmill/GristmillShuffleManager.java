@@ -67,6 +67,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private boolean stopped;
 
   public GristmillShuffleManager(SparkConf conf, boolean isDriver) {
+    SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
     this.isDriver = isDriver;
     env = SparkEnv.get();
