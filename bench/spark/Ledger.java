@@ -6,6 +6,7 @@ import java.util.function.Supplier;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Digest;
+import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.PlanUpdate;
@@ -31,15 +32,32 @@ class Ledger implements MapOutputs, Coordinator.Announcer {
     for (Sizes sizes : Sizes.values()) {
       System.out.println(new Ledger().run(sizes, maps, partitions));
     }
+    new Ledger().located(2000, 2000);
   }
 
-  private String run(Sizes sizes, int maps, int partitions) {
-    long before = heapBytes();
+  /** What a reduce task is sent with the location of its partition, after a loss and the redo. */
+  private void located(int maps, int partitions) {
+    Coordinator coordinator = coordinator(maps, partitions);
+    commits(coordinator, Sizes.EVEN, maps, partitions, 0);
+    coordinator.flushBegins(1).values().forEach(attempts -> coordinator.flushed(1, attempts));
+    coordinator.executorLost("e9");
+    commits(coordinator, Sizes.EVEN, maps, partitions, maps);
+    System.out.println(maps + " maps and " + partitions + " partitions: a reduce task is sent "
+        + Message.encode(new Message.Located(coordinator.locate(1, 7, 8, 2L * maps, 1, 0))).length + " bytes");
+  }
+
+  private Coordinator coordinator(int maps, int partitions) {
     Coordinator coordinator = new Coordinator(this, this, 0.2, Recovery.RECOMPUTE, false);
     for (int e = 0; e < EXECUTORS; e++) {
       coordinator.executorAdded(new Executor("e" + e, "host", 1));
     }
     coordinator.shuffleAdded(1, maps, partitions, () -> true);
+    return coordinator;
+  }
+
+  private String run(Sizes sizes, int maps, int partitions) {
+    long before = heapBytes();
+    Coordinator coordinator = coordinator(maps, partitions);
     double first = commits(coordinator, sizes, maps, partitions, 0);
     coordinator.flushBegins(1).values().forEach(attempts -> coordinator.flushed(1, attempts));
     String line = String.format("%s\t%.1f\t%.0f", sizes, (heapBytes() - before) / 1e6, first);
