@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -84,6 +85,8 @@ final class ShuffleLedger {
   private final ReaderTasks readers = new ReaderTasks();
   private final Losses losses = new Losses();
   private final Set<String> lostHomes = new HashSet<>();
+  private final Set<String> leaving;
+  private final HandOvers handOvers = new HandOvers();
   private final long[] totals;
   private byte[] typical; // size codes of the first map that has committed
   private long records;
@@ -99,14 +102,19 @@ final class ShuffleLedger {
   private boolean lineageGrew;
   private boolean stood; // an attempt that differs stands for the first of its map
 
-  /** @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle */
-  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
+  /**
+   * @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle
+   * @param leaving the executors that are being decommissioned, as it is from now on
+   */
+  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch,
+      Set<String> leaving) {
     this.id = id;
     this.maps = maps;
     this.partitions = partitions;
     this.dependency = dependency;
     this.recovery = recovery;
     this.firstEpoch = firstEpoch;
+    this.leaving = leaving;
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
@@ -357,18 +365,61 @@ final class ShuffleLedger {
    */
   Loss loseHome(String executor, List<String> executors) {
     lostHomes.add(executor);
-    if (plan == null || !Arrays.asList(plan.homes()).contains(executor) && !Arrays.asList(plan.replicas()).contains(executor)) {
+    BitSet lost = handOvers.failed(executor);
+    if (plan == null || !keeps(executor) && lost.isEmpty()) {
       return null;
     }
+    BitSet held = homedAt(executor);
+    held.or(lost);
+    lost.or(moveOff(executor, executors, candidates(executors)));
+    handOvers.lost(lost);
+    return taint(held, lost, executors);
+  }
+
+  private boolean keeps(String executor) {
+    return Arrays.asList(plan.homes()).contains(executor) || Arrays.asList(plan.replicas()).contains(executor);
+  }
+
+  private BitSet homedAt(String executor) {
+    BitSet held = new BitSet();
+    for (int p = 0; p < partitions; p++) {
+      held.set(p, plan.homes()[p].equals(executor));
+    }
+    return held;
+  }
+
+  /**
+   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were lost; the others move
+   * to the least loaded executors, and it must send them there.
+   *
+   * @return the partitions to send; none if it keeps none, or if no other executor can take them
+   */
+  BitSet leave(String executor, List<String> executors) {
+    List<String> staying = executors.stream().filter(e -> !leaving.contains(e) && !lostHomes.contains(e)).toList();
+    if (plan == null || staying.isEmpty() || !keeps(executor)) {
+      return new BitSet();
+    }
+    BitSet moved = moveOff(executor, staying, staying.toArray(new String[0]));
+    if (!moved.isEmpty()) {
+      handOvers.begin(executor, plan.epoch(), moved);
+    }
+    return moved;
+  }
+
+  /** Everything has arrived that a leaving executor had to send by the plan of {@code epoch}. */
+  void handedOver(String executor, int epoch) {
+    handOvers.finished(executor, epoch);
+  }
+
+  /** Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of them. */
+  private BitSet moveOff(String executor, List<String> replicaHolders, String[] nodes) {
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
-    BitSet held = new BitSet();
     BitSet moved = new BitSet();
     for (int p = 0; p < partitions; p++) {
-      held.set(p, homes[p].equals(executor));
       if (replicas[p].equals(executor)) {
         replicas[p] = "";
-      } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
+      } else if (homes[p].equals(executor) && replicaHolders.contains(replicas[p])) {
         homes[p] = replicas[p];
         replicas[p] = "";
       } else if (homes[p].equals(executor)) {
@@ -376,9 +427,9 @@ final class ShuffleLedger {
         replicas[p] = "";
       }
     }
-    rehome(moved, homes, candidates(executors));
+    rehome(moved, homes, nodes);
     plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return taint(held, moved, executors);
+    return moved;
   }
 
   private Loss taint(BitSet held, BitSet moved, List<String> executors) {
@@ -489,7 +540,7 @@ final class ShuffleLedger {
   }
 
   void flushed(List<Long> ids) {
-    ids.forEach(attempt -> attempts.get(attempt).flushed = true);
+    ids.stream().map(attempts::get).filter(Objects::nonNull).forEach(a -> a.flushed = true); // the shuffle may be a new one by now
   }
 
   /** Made anew only if it has grown: it is asked for by every reader, and changes with few of them. */
@@ -561,10 +612,11 @@ final class ShuffleLedger {
     return Arrays.stream(homes).mapToObj(n -> nodes[n]).toArray(String[]::new);
   }
 
-  /** Executors that may be homes: not those this shuffle has lost, unless there are no others. */
+  /** Executors that may be homes: none that is leaving or that this shuffle has lost, unless there are no others. */
   private String[] candidates(List<String> executors) {
-    String[] good = executors.stream().filter(e -> !lostHomes.contains(e)).toArray(String[]::new);
-    return good.length > 0 ? good : executors.toArray(String[]::new);
+    List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
+    List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
+    return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
   }
 
   private static long[] atLeastOne(long[] sizes) {
