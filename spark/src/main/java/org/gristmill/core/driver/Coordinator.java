@@ -65,6 +65,7 @@ public final class Coordinator {
   private final Recovery recovery;
   private final boolean strict;
   private final Map<String, Executor> executors = new LinkedHashMap<>();
+  private final Set<String> leaving = new TreeSet<>();
   private final Map<Integer, Registered> registered = new HashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
@@ -106,9 +107,62 @@ public final class Coordinator {
     if (executors.remove(id) == null) {
       return;
     }
+    leaving.remove(id);
     for (ShuffleLedger s : shuffles.values()) {
       loseHome(s, id, "executor " + id + " was lost", s.loseSender(id));
     }
+  }
+
+  /** The executors that are being decommissioned. */
+  public synchronized List<String> leaving() {
+    return List.copyOf(leaving);
+  }
+
+  /**
+   * The executor will end, and can send what it has: its partitions get new homes, unless there is no other executor.
+   *
+   * @return the shuffles of which it may have something, each with the epoch of its plan (0 if there is none); see {@link #handedOver}
+   */
+  public synchronized Map<Integer, Integer> leaving(String id) {
+    Map<Integer, Integer> epochs = new TreeMap<>();
+    int given = 0;
+    if (executors.containsKey(id)) {
+      leaving.add(id);
+      for (ShuffleLedger s : shuffles.values()) {
+        Plan before = s.plan();
+        BitSet moved = s.leave(id, executors());
+        if (s.plan() != before) {
+          announcer.publish(placed(s.plan(), moved, id));
+        }
+        given += moved.cardinality();
+        epochs.put(s.id, s.plan() == null ? 0 : s.plan().epoch());
+      }
+    }
+    if (given > 0) {
+      announcer.log("executor " + id + " is being decommissioned; it hands over " + given + " partitions to executors that stay");
+    }
+    return epochs;
+  }
+
+  /**
+   * The executor, which is leaving, has sent all that it had of the shuffle by the plan of {@code epoch}: nothing is lost when it ends.
+   * Map outputs that are registered there are registered elsewhere, so that Spark does not make them again.
+   */
+  public synchronized void handedOver(int shuffle, String id, int epoch) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    if (s != null && executors.containsKey(id)) {
+      s.handedOver(id, epoch);
+      List<Executor> to = staying(s);
+      if (!to.isEmpty()) {
+        outputs.move(shuffle, id, to);
+      }
+    }
+  }
+
+  /** The homes of a shuffle, one for each of their partitions, or all executors if it has none; without those that are leaving. */
+  private List<Executor> staying(ShuffleLedger s) {
+    return (s.plan() == null ? executors.keySet().stream() : Arrays.stream(s.plan().homes())).filter(home -> !leaving.contains(home))
+        .map(known::get).toList();
   }
 
   /** The executor lives but can no longer hold partitions of this shuffle. */
@@ -165,7 +219,12 @@ public final class Coordinator {
       shufflesWritten++;
       lastWritten = s.balance();
     }
-    return new CommitResult(true, s.allCommitted(), known.get(status.location()), status.sizes(), s.digest(attempt).rows());
+    return new CommitResult(true, s.allCommitted(), location(s, status.location()), status.sizes(), s.digest(attempt).rows());
+  }
+
+  /** The executor that a map status names; another one if that is leaving, because Spark would make its map outputs again. */
+  private Executor location(ShuffleLedger s, String id) {
+    return leaving.contains(id) ? staying(s).stream().findFirst().orElse(known.get(id)) : known.get(id);
   }
 
   /**
@@ -186,7 +245,7 @@ public final class Coordinator {
       return true;
     }
     if (difference.stands()) {
-      announcer.log(difference.details() + "; the earlier output is whole, and stays");
+      logFirst(s.isFirstToStand(), () -> difference.details() + "; the earlier output is whole, and stays");
       s.standFor(difference.first(), attempt);
       if (difference.change() == Digest.Change.KEYS) {
         distrust(s, difference);
@@ -198,11 +257,20 @@ public final class Coordinator {
       return true;
     }
     outputsReplaced += difference.partial() ? 0 : 1;
-    announcer.log(difference.details() + "; all of the earlier output is replaced");
+    logFirst(s.replaced().isEmpty(), () -> difference.details() + "; all of the earlier output is replaced");
     distrust(s, difference);
     revoke(s, difference.first());
     undo(s.readers().replaced(), difference);
     return !difference.partial();
+  }
+
+  /** When one map of a shuffle writes something else, most do. */
+  private void logFirst(boolean first, Supplier<String> line) {
+    if (first) {
+      announcer.log(line.get() + "; further maps of this shuffle that do so are logged at DEBUG");
+    } else {
+      announcer.detail(line);
+    }
   }
 
   private void tolerate(ShuffleLedger s, long attempt, ShuffleLedger.Difference difference) {
@@ -343,6 +411,12 @@ public final class Coordinator {
     return attempts;
   }
 
+  /** The attempts of an executor whose segments a flush of it that begins now will have delivered. */
+  public synchronized List<Long> unflushed(int shuffle, String executor) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    return s == null ? List.of() : s.unflushed(executor);
+  }
+
   /** Changes whenever something new may have to be delivered: with every commit, and with every plan. */
   public synchronized long version(int shuffle) {
     ShuffleLedger s = shuffles.get(shuffle);
@@ -406,8 +480,12 @@ public final class Coordinator {
   }
 
   private PlanUpdate placed(Plan plan, BitSet refill) {
+    return placed(plan, refill, "");
+  }
+
+  private PlanUpdate placed(Plan plan, BitSet refill, String giver) {
     return new PlanUpdate(plan, Stream.concat(Arrays.stream(plan.homes()), Arrays.stream(plan.replicas())).distinct()
-        .filter(id -> !id.isEmpty()).map(known::get).toList(), refill);
+        .filter(id -> !id.isEmpty()).map(known::get).toList(), refill, giver);
   }
 
   private ShuffleLedger ledger(int shuffle) {
@@ -416,7 +494,7 @@ public final class Coordinator {
       if (r == null) {
         throw new IllegalStateException("shuffle " + id + " is not registered, or was removed");
       }
-      return new ShuffleLedger(id, r.maps, r.partitions, r.dependency, recovery, r.firstEpoch);
+      return new ShuffleLedger(id, r.maps, r.partitions, r.dependency, recovery, r.firstEpoch, leaving);
     });
   }
 }

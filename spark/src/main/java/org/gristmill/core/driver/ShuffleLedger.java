@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -37,15 +38,15 @@ final class ShuffleLedger {
     final int mapIndex;
     final String executor;
     Emission emission;
-    final BitSet lost = new BitSet();
+    BitSet lost = NOTHING; // never changed, only replaced: attempts that have lost the same share it, and so do their emissions
     boolean lostAll;
     boolean flushed;
     boolean committed;
     boolean succeeded; // Spark has counted its metrics and accumulators
     Digest digest;
-    byte[] wrote; // the code of each partition's size
-    byte[] reported; // the same, as in its map status
-    BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
+    PackedSizes wrote;
+    PackedSizes reported; // in its map status
+    BitSet empty = NOTHING; // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
       this.id = id;
@@ -84,6 +85,7 @@ final class ShuffleLedger {
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
+  private static final BitSet NOTHING = new BitSet();
   private static final int SAMPLES_MIN = 4; // committed maps; fewer if the shuffle has fewer
 
   final int id;
@@ -101,7 +103,10 @@ final class ShuffleLedger {
   private final ReaderTasks readers = new ReaderTasks();
   private final Losses losses = new Losses();
   private final Set<String> lostHomes = new HashSet<>();
+  private final Set<String> leaving;
+  private final HandOvers handOvers = new HandOvers();
   private final long[] totals;
+  private byte[] typical; // size codes of the first map that has committed
   private long records;
   private int commits;
   private Plan plan;
@@ -113,15 +118,21 @@ final class ShuffleLedger {
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
+  private boolean stood; // an attempt that differs stands for the first of its map
 
-  /** @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle */
-  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
+  /**
+   * @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle
+   * @param leaving the executors that are being decommissioned, as it is from now on
+   */
+  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch,
+      Set<String> leaving) {
     this.id = id;
     this.maps = maps;
     this.partitions = partitions;
     this.dependency = dependency;
     this.recovery = recovery;
     this.firstEpoch = firstEpoch;
+    this.leaving = leaving;
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
@@ -146,7 +157,7 @@ final class ShuffleLedger {
     Attempt base = committed.get(mapIndex);
     Emission emission = Emission.ALL;
     if (base != null && counted(base) && !base.lostAll && dependency.isDeterminate() && (base.lost.isEmpty() || !differs)) {
-      emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
+      emission = new Emission(false, base.lost, base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
     lineageGrew |= !emission.all();
@@ -236,7 +247,7 @@ final class ShuffleLedger {
 
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
   void standFor(long first, long attempt) {
-    attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
+    attempts.get(attempt).emission = new Emission(false, NOTHING, first);
     lineageGrew = true;
   }
 
@@ -257,6 +268,13 @@ final class ShuffleLedger {
     }
     replaced.addAll(revoked);
     return revoked;
+  }
+
+  /** True once: an attempt has written something else than the first of its map, which stays. */
+  boolean isFirstToStand() {
+    boolean first = !stood;
+    stood = true;
+    return first;
   }
 
   /** Attempts that were revoked; Spark may note a map status of theirs that comes late. */
@@ -291,12 +309,12 @@ final class ShuffleLedger {
     a.committed = true;
     commits++;
     if (!a.emission.all()) {
-      Attempt base = attempts.get(a.emission.base());
+      byte[] inherited = attempts.get(a.emission.base()).wrote.codes();
       for (int p = 0; p < partitions; p++) {
-        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.wrote[p]);
+        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(inherited[p]);
       }
     }
-    a.wrote = SizeCode.encode(sizes);
+    a.wrote = packed(SizeCode.encode(sizes), before == null ? null : before.wrote);
     if (before == null) {
       records += inputRecords;
       for (int p = 0; p < partitions; p++) {
@@ -310,10 +328,19 @@ final class ShuffleLedger {
     }
     StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
-    a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
-    a.empty = status.empty();
+    a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
+    a.empty = status.empty().isEmpty() ? NOTHING : status.empty();
     lineageGrew |= !a.empty.isEmpty();
     return status;
+  }
+
+  /** Maps are compared with the first one that has committed; most attempts that follow another of their map are the same. */
+  private PackedSizes packed(byte[] codes, PackedSizes before) {
+    if (before != null && Arrays.equals(codes, before.codes())) {
+      return before;
+    }
+    typical = typical == null ? codes : typical;
+    return PackedSizes.of(codes, typical);
   }
 
   /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
@@ -356,18 +383,61 @@ final class ShuffleLedger {
    */
   Loss loseHome(String executor, List<String> executors) {
     lostHomes.add(executor);
-    if (plan == null || !Arrays.asList(plan.homes()).contains(executor) && !Arrays.asList(plan.replicas()).contains(executor)) {
+    BitSet lost = handOvers.failed(executor);
+    if (plan == null || !keeps(executor) && lost.isEmpty()) {
       return null;
     }
+    BitSet held = homedAt(executor);
+    held.or(lost);
+    lost.or(moveOff(executor, executors, candidates(executors)));
+    handOvers.lost(lost);
+    return taint(held, lost, executors);
+  }
+
+  private boolean keeps(String executor) {
+    return Arrays.asList(plan.homes()).contains(executor) || Arrays.asList(plan.replicas()).contains(executor);
+  }
+
+  private BitSet homedAt(String executor) {
+    BitSet held = new BitSet();
+    for (int p = 0; p < partitions; p++) {
+      held.set(p, plan.homes()[p].equals(executor));
+    }
+    return held;
+  }
+
+  /**
+   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were lost; the others move
+   * to the least loaded executors, and it must send them there.
+   *
+   * @return the partitions to send; none if it keeps none, or if no other executor can take them
+   */
+  BitSet leave(String executor, List<String> executors) {
+    List<String> staying = executors.stream().filter(e -> !leaving.contains(e) && !lostHomes.contains(e)).toList();
+    if (plan == null || staying.isEmpty() || !keeps(executor)) {
+      return new BitSet();
+    }
+    BitSet moved = moveOff(executor, staying, staying.toArray(new String[0]));
+    if (!moved.isEmpty()) {
+      handOvers.begin(executor, plan.epoch(), moved);
+    }
+    return moved;
+  }
+
+  /** Everything has arrived that a leaving executor had to send by the plan of {@code epoch}. */
+  void handedOver(String executor, int epoch) {
+    handOvers.finished(executor, epoch);
+  }
+
+  /** Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of them. */
+  private BitSet moveOff(String executor, List<String> replicaHolders, String[] nodes) {
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
-    BitSet held = new BitSet();
     BitSet moved = new BitSet();
     for (int p = 0; p < partitions; p++) {
-      held.set(p, homes[p].equals(executor));
       if (replicas[p].equals(executor)) {
         replicas[p] = "";
-      } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
+      } else if (homes[p].equals(executor) && replicaHolders.contains(replicas[p])) {
         homes[p] = replicas[p];
         replicas[p] = "";
       } else if (homes[p].equals(executor)) {
@@ -375,9 +445,9 @@ final class ShuffleLedger {
         replicas[p] = "";
       }
     }
-    rehome(moved, homes, candidates(executors));
+    rehome(moved, homes, nodes);
     plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return taint(held, moved, executors);
+    return moved;
   }
 
   private Loss taint(BitSet held, BitSet moved, List<String> executors) {
@@ -386,18 +456,30 @@ final class ShuffleLedger {
       moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
     }
     Set<Long> lost = new HashSet<>();
+    Map<BitSet, BitSet> shared = new HashMap<>();
     for (Attempt a : attempts.values()) {
+      BitSet gone = new BitSet();
       for (int p = moved.nextSetBit(0); p >= 0; p = moved.nextSetBit(p + 1)) {
         Attempt writer = writer(a, p);
         if (refill.get(p) && !writer.lostAll && executors.contains(writer.executor)) {
           writer.flushed = false;
         } else {
-          a.lost.set(p);
-          lost.add(a.id);
+          gone.set(p);
         }
+      }
+      if (!gone.isEmpty()) {
+        lose(a, gone, shared);
+        lost.add(a.id);
       }
     }
     return new Loss(lost, held, refill);
+  }
+
+  /** {@code shared} has the sets that other attempts have got at the same time. */
+  private static void lose(Attempt a, BitSet gone, Map<BitSet, BitSet> shared) {
+    BitSet all = (BitSet) gone.clone();
+    all.or(a.lost);
+    a.lost = shared.computeIfAbsent(all, set -> set);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -430,11 +512,14 @@ final class ShuffleLedger {
   /** A reader did not find segments of these attempts in a partition. True if that is news. */
   boolean missing(int partition, Collection<Long> winners) {
     boolean news = false;
+    BitSet gone = new BitSet();
+    gone.set(partition);
+    Map<BitSet, BitSet> shared = new HashMap<>();
     for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
         news |= !a.lostAll && !a.lost.get(partition);
-        a.lost.set(partition);
+        lose(a, gone, shared);
       }
     }
     return news;
@@ -473,7 +558,7 @@ final class ShuffleLedger {
   }
 
   void flushed(List<Long> ids) {
-    ids.forEach(attempt -> attempts.get(attempt).flushed = true);
+    ids.stream().map(attempts::get).filter(Objects::nonNull).forEach(a -> a.flushed = true); // the shuffle may be a new one by now
   }
 
   /** Made anew only if it has grown: it is asked for by every reader, and changes with few of them. */
@@ -545,10 +630,11 @@ final class ShuffleLedger {
     return Arrays.stream(homes).mapToObj(n -> nodes[n]).toArray(String[]::new);
   }
 
-  /** Executors that may be homes: not those this shuffle has lost, unless there are no others. */
+  /** Executors that may be homes: none that is leaving or that this shuffle has lost, unless there are no others. */
   private String[] candidates(List<String> executors) {
-    String[] good = executors.stream().filter(e -> !lostHomes.contains(e)).toArray(String[]::new);
-    return good.length > 0 ? good : executors.toArray(String[]::new);
+    List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
+    List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
+    return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
   }
 
   /**

@@ -81,6 +81,12 @@ public sealed interface Message {
   /** Executor to driver: I cannot hold partitions of this shuffle any more. */
   record StoreFailed(int shuffle, String executor, String reason) implements Message {}
 
+  /** Executor to driver: I am being decommissioned; answered by {@link Done} when my partitions have new homes that have received them. */
+  record Leaving(String executor) implements Message {}
+
+  /** Executor to driver: this home takes no parcels any more, because it is being decommissioned; answered by {@link Done} at once. */
+  record Refused(String home) implements Message {}
+
   static byte[] encode(Message message) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try {
@@ -166,6 +172,12 @@ public sealed interface Message {
       out.writeByte(14);
       out.writeInt(m.shuffle);
       out.writeLong(m.attempt);
+    } else if (message instanceof Leaving m) {
+      out.writeByte(20);
+      out.writeUTF(m.executor);
+    } else if (message instanceof Refused m) {
+      out.writeByte(21);
+      out.writeUTF(m.home);
     }
   }
 
@@ -190,6 +202,8 @@ public sealed interface Message {
         case 12 -> readMissing(in);
         case 13 -> new StoreFailed(in.readInt(), in.readUTF(), in.readUTF());
         case 14 -> new ReadingEnds(in.readInt(), in.readLong());
+        case 20 -> new Leaving(in.readUTF());
+        case 21 -> new Refused(in.readUTF());
         default -> throw new IOException("message of unknown kind " + kind);
       };
     } catch (IOException e) {
@@ -243,6 +257,7 @@ public sealed interface Message {
       writeCount(names.indexOf(replica) + 1, out); // 0: none
     }
     writeBits(placed.refill(), out);
+    out.writeUTF(placed.leaving());
   }
 
   private static PlanUpdate readPlaced(DataInputStream in) throws IOException {
@@ -258,7 +273,7 @@ public sealed interface Message {
       int executor = readInt(in);
       replicas[p] = executor == 0 ? "" : executors.get(executor - 1).id();
     }
-    return new PlanUpdate(new Plan(shuffle, epoch, homes, replicas), executors, readBits(in));
+    return new PlanUpdate(new Plan(shuffle, epoch, homes, replicas), executors, readBits(in), in.readUTF());
   }
 
   /** Others then name an executor by its place in this list. */

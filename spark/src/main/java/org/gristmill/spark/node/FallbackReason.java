@@ -33,7 +33,7 @@ public interface FallbackReason {
   record Found(String sentence, boolean always) {}
 
   List<FallbackReason> ALL = List.of(new TooManyPartitions(), new ExternalService(), new PushBasedMerge(), new OldFetchProtocol(),
-      new Decommissioning(), new OtherDataPath(), new FallbackStorage(), new OneProcess(), new TooSmall());
+      new OtherDataPath(), new FallbackStorage(), new OneProcess(), new TooSmall());
 
   static Optional<Found> firstFor(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency,
       boolean oneProcess) {
@@ -113,26 +113,6 @@ public interface FallbackReason {
     public Optional<String> check(Shuffle s) {
       return s.conf.getBoolean("spark.shuffle.useOldFetchProtocol", false)
           ? Optional.of("spark.shuffle.useOldFetchProtocol is true, and ranges of a partition need the new protocol; set it to false")
-          : Optional.empty();
-    }
-
-    @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
-    }
-  }
-
-  /** An executor that is being decommissioned refuses parcels, and the plugin is not told. */
-  record Decommissioning() implements FallbackReason {
-    @Override
-    public Optional<String> check(Shuffle s) {
-      return s.conf.getBoolean("spark.decommission.enabled", false)
-          ? Optional.of("spark.decommission.enabled is true, and partitions do not move off an executor that is leaving; set it to false")
           : Optional.empty();
     }
 

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 
@@ -31,6 +32,14 @@ public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   public long trackerEpoch() {
     return 0;
   }
+
+  @Override
+  public void move(int shuffle, String from, List<Executor> to) {
+    done.add("move from " + from + " to " + to.stream().map(Executor::id).toList());
+  }
+
+  @Override
+  public void keep(int shuffle, List<Executor> homes) {}
 
   @Override
   public void fail(int stage, String reason) {}

@@ -1,10 +1,12 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.ExecutorAllocationClient;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkContext;
@@ -15,6 +17,10 @@ import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.scheduler.SparkListenerBlockUpdated;
+import org.apache.spark.storage.BlockManagerId$;
+import org.apache.spark.storage.BlockUpdatedInfo;
+import org.apache.spark.storage.StorageLevel;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Executor;
@@ -29,12 +35,14 @@ import scala.runtime.BoxedUnit;
 /** The {@link DriverNode}, as Spark's RPC sees it; and Spark's map outputs, as the node sees them. */
 final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
   private final SparkEnv env;
+  private final StatusLocations locations;
   private final DriverNode node;
   private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
   private volatile SparkContext context;
 
-  DriverEndpoint(SparkEnv env, double planShare, Recovery recovery, boolean strict, long timeoutMs) {
+  DriverEndpoint(SparkEnv env, StatusLocations locations, double planShare, Recovery recovery, boolean strict, long timeoutMs) {
     this.env = env;
+    this.locations = locations;
     node = new DriverNode(this, planShare, recovery, strict, timeoutMs);
   }
 
@@ -127,6 +135,37 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
 
   private MapOutputTrackerMaster tracker() {
     return (MapOutputTrackerMaster) env.mapOutputTracker();
+  }
+
+  @Override
+  public void move(int shuffle, String from, List<Executor> to) {
+    MapOutputTrackerMaster tracker = tracker();
+    Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
+    int moved = 0;
+    for (MapStatus winner : status.isDefined() ? status.get().mapStatuses() : new MapStatus[0]) {
+      if (winner != null && winner.location().executorId().equals(from)) {
+        Executor next = to.get(moved++ % to.size());
+        tracker.updateMapOutput(shuffle, winner.mapId(), locations.of(next.id(), next.host(), next.port()));
+      }
+    }
+  }
+
+  /**
+   * Spark takes an executor to keep data of a shuffle if it ran maps of it, or if it reports a block of it, as one does to which
+   * a decommissioned executor has sent its map outputs. So each home is reported in that way.
+   */
+  @Override
+  public void keep(int shuffle, List<Executor> homes) {
+    SparkContext of = context;
+    if (of != null && of.executorAllocationManager().isDefined() && of.schedulerBackend() instanceof ExecutorAllocationClient client) {
+      for (Executor home : homes) {
+        if (client.isExecutorActive(home.id())) { // Spark would go on to watch one that is gone
+          of.listenerBus().post(new SparkListenerBlockUpdated(new BlockUpdatedInfo(
+              BlockManagerId$.MODULE$.apply(home.id(), home.host(), home.port(), Option.empty()), BlockNames.parcel(shuffle, 0, 0),
+              StorageLevel.DISK_ONLY(), 0, 0)));
+        }
+      }
+    }
   }
 
   @Override

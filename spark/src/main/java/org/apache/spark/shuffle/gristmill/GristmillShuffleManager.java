@@ -67,6 +67,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private boolean stopped;
 
   public GristmillShuffleManager(SparkConf conf, boolean isDriver) {
+    SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
     this.isDriver = isDriver;
     env = SparkEnv.get();
@@ -82,8 +83,8 @@ public final class GristmillShuffleManager implements SparkTransfer {
     resolver = new GristmillResolver(conf, settings, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
       Recovery recovery = Recovery.valueOf(settings.word(Settings.RECOVERY).toUpperCase(Locale.ROOT));
-      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, settings.word(Settings.REDO).equals("strict"),
-          timeoutMs);
+      driver = new DriverEndpoint(env, locations, settings.share(Settings.PLAN_SHARE), recovery,
+          settings.word(Settings.REDO).equals("strict"), timeoutMs);
       env.rpcEnv().setupEndpoint(Rpc.DRIVER, driver);
     }
     starter = new Thread(this::announce, "gristmill-start");

@@ -57,7 +57,7 @@ class FallbackTest {
   @Test
   void settingsThatCannotBeHonouredAreNamed() {
     for (String setting : List.of("spark.shuffle.service.enabled", "spark.shuffle.push.enabled",
-        "spark.shuffle.useOldFetchProtocol", "spark.decommission.enabled")) {
+        "spark.shuffle.useOldFetchProtocol")) {
       assertTrue(reason(false, Map.of(setting, "true")).orElseThrow().sentence().contains(setting));
       IllegalStateException e = assertThrows(IllegalStateException.class,
           () -> reason(false, Map.of(setting, "true", "spark.gristmill.fallback", "false")));
