@@ -13,6 +13,7 @@
  * MapOutputTracker: epoch epochLock getMapSizesByExecutorId
  * MapOutputTrackerMaster: getEpoch shuffleStatuses unregisterMapOutput
  * ShuffleStatus: mapStatuses
+ * SparkContext: postEnvironmentUpdate
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
@@ -52,7 +53,7 @@
  * shuffle.MetadataFetchFailedException:
  * shuffle.ShuffleBlockResolver:
  * shuffle.ShuffleManager:
- * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead
+ * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead incRemoteReqsDuration
  * shuffle.ShuffleReader:
  * shuffle.ShuffleWriteMetricsReporter: incBytesWritten incRecordsWritten incWriteTime
  * shuffle.ShuffleWriter:
