@@ -1,7 +1,10 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.Properties;
 import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.scheduler.Task;
+import org.apache.spark.scheduler.TaskSet;
 import org.apache.spark.shuffle.BlockingShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.StorageLevel;
@@ -18,5 +21,10 @@ interface SparkTransfer extends BlockingShuffleManager {
 
   static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
     return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte(), Option.empty(), false);
+  }
+
+  /** No task of a stage, which is enough to name it to Spark's scheduler. */
+  static TaskSet tasksOf(int stage) {
+    return new TaskSet(new Task<?>[0], stage, 0, 0, new Properties(), 0, Option.empty(), false);
   }
 }

@@ -1,10 +1,14 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.Properties;
 import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.scheduler.Task;
+import org.apache.spark.scheduler.TaskSet;
 import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.StorageLevel;
+import scala.Option;
 import scala.concurrent.Future;
 import scala.reflect.ClassTag$;
 import scala.runtime.BoxedUnit;
@@ -17,5 +21,10 @@ interface SparkTransfer extends ShuffleManager {
 
   static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
     return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte());
+  }
+
+  /** No task of a stage, which is enough to name it to Spark's scheduler. */
+  static TaskSet tasksOf(int stage) {
+    return new TaskSet(new Task<?>[0], stage, 0, 0, new Properties(), 0, Option.empty());
   }
 }
