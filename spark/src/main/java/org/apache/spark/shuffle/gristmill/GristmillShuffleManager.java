@@ -11,7 +11,9 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
+import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -46,8 +48,9 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
   /**
-   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and a serialiser. Each task has its own copy of
-   * the serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy.
+   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each task has its own copy
+   * of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy. Other
+   * serialisers are not shared, because those of SQL count the bytes of their own task.
    */
   private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
 
@@ -65,6 +68,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
   private final FallbackLog fallbacks = new FallbackLog(LOG);
+  private final EnvironmentPage page;
   private final Map<Integer, Shared> shared = new ConcurrentHashMap<>();
   private final Thread starter;
   private DriverEndpoint driver;
@@ -74,6 +78,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
   public GristmillShuffleManager(SparkConf conf, boolean isDriver) {
     SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
+    page = new EnvironmentPage(conf);
     this.isDriver = isDriver;
     env = SparkEnv.get();
     settings = new Settings(key -> conf.get(key, null));
@@ -122,9 +127,11 @@ public final class GristmillShuffleManager implements SparkTransfer {
     Optional<FallbackReason.Found> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor);
     if (reason.isPresent()) {
       fallbacks.fellBack(shuffle, reason.get());
+      page.fellBack(shuffle, dependency.rdd(), reason.get());
       return sort.registerShuffle(shuffle, dependency);
     }
     fallbacks.ours(shuffle);
+    page.ours(shuffle, dependency.rdd());
     int maps = dependency.rdd().getNumPartitions();
     driver.watchExecutors(dependency.rdd().context());
     driver.node().coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
@@ -143,7 +150,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
     WriteMetrics numbers = new SparkWriter.Metrics(metrics, context);
-    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), shared(ours).serializer.newInstance(), ours.relocatable(),
+    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), serializer(ours), ours.relocatable(),
         context, SparkTaskMemory.of(context), settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES),
         shared(ours).bufferBytes, codec.writer(ours.shuffleId()),
         (partition, segment) -> here.add(ours.shuffleId(), partition, context.taskAttemptId(), segment), numbers);
@@ -164,14 +171,19 @@ public final class GristmillShuffleManager implements SparkTransfer {
     ExecutorNode here = node();
     SparkReader.Metrics numbers = new SparkReader.Metrics(metrics, context);
     PartitionSources remote = (home, of, partition) ->
-        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), home, of, partition);
+        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home, of, partition);
     MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
     PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
         startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, settings.size(Settings.READ_BYTES),
         inFlightBytes / RecordIterator.OPENED_MAX);
-    RecordIterator records = new RecordIterator(opener, shared(ours).serializer.newInstance(), body -> codec.unwrap(shuffle, body),
+    RecordIterator records = new RecordIterator(opener, serializer(ours), body -> codec.unwrap(shuffle, body),
         codec.canJoin(ours.relocatable()), numbers, context::killTaskIfInterrupted);
     return new SparkReader<>(ours.dependency(), records, context, env.blockManager(), numbers);
+  }
+
+  private SerializerInstance serializer(GristmillShuffleHandle<?, ?, ?> handle) {
+    Serializer own = handle.dependency().serializer();
+    return (own.getClass() == KryoSerializer.class ? shared(handle).serializer : own).newInstance();
   }
 
   private Shared shared(GristmillShuffleHandle<?, ?, ?> handle) {

@@ -13,7 +13,7 @@
  * MapOutputTracker: epoch epochLock getMapSizesByExecutorId
  * MapOutputTrackerMaster: getEpoch shuffleStatuses unregisterMapOutput
  * ShuffleStatus: mapStatuses
- * SparkContext: dagScheduler
+ * SparkContext: dagScheduler postEnvironmentUpdate
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
@@ -56,7 +56,7 @@
  * shuffle.MetadataFetchFailedException:
  * shuffle.ShuffleBlockResolver:
  * shuffle.ShuffleManager:
- * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead
+ * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead incRemoteReqsDuration
  * shuffle.ShuffleReader:
  * shuffle.ShuffleWriteMetricsReporter: incBytesWritten incRecordsWritten incWriteTime
  * shuffle.ShuffleWriter:

@@ -32,6 +32,7 @@ import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
@@ -125,7 +126,7 @@ class WaitsTest {
       fetch.accept(call.getArgument(4));
       return null;
     }).when(service).fetchBlocks(Mockito.any(), Mockito.anyInt(), Mockito.any(), Mockito.any(), Mockito.any(), Mockito.any());
-    return new RemoteSource(service, new FetchTimeout(timeoutMs), HOME, 1, 3);
+    return new RemoteSource(service, new FetchTimeout(timeoutMs), Mockito.mock(ShuffleReadMetricsReporter.class), HOME, 1, 3);
   }
 
   // Messages that cannot be answered:
