@@ -20,8 +20,8 @@ for version in "${@:-4.0.5 4.1.4 4.2.1 4.3.0}"; do
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install -q "pyspark==$one"
     home=$("$work/venv/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
-    ./jar.sh "$home"
-    cp target/gristmill-spark-0.1.0.jar "$work/gristmill.jar"
+    said=$(./jar.sh "$home")
+    cp "${said% is for Spark *}" "$work/gristmill.jar"
     # Spark's own suites are in test jars, which pip does not provide.
     find src/test/java -name '*.java' ! -name '*Suite*.java' >"$work/sources"
     rm -rf "$work/classes" && cp -r src/test/resources "$work/classes"

@@ -105,6 +105,15 @@ worker_up() {
     --work-dir "$work/workers/$1" "spark://$net.254:7077" >"$work/worker$1.log" 2>&1
 }
 
+magnet_up() { # the shuffle service of each host, which merges what is pushed to it
+  for ((i = 1; i <= hosts; i++)); do
+    SPARK_LOCAL_IP=$net.$i SPARK_DIST_CLASSPATH=$work/classes ip netns exec "gmhost$i" "$SPARK/bin/spark-class" Magnet \
+      >"$work/magnet$i.log" 2>&1 &
+    pids+=($!)
+  done
+  for ((i = 1; i <= hosts; i++)); do await "magnet$i.log" 'Starting shuffle service'; done
+}
+
 forget() { # forget FOLDER...: for ever
   exec python3 -c '
 import os, sys, time

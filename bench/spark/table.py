@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Medians of the runs that pair.sh has made, as a table: table.py RUNS.jsonl...
 
-The last column is ours over the sort shuffle's seconds. shuffle_s is the paper's shuffle time: writing (with us that includes waiting for
+The last column is the seconds of each over the sort shuffle's, or over those of the plugin before a change. shuffle_s is the paper's shuffle time: writing (with us that includes waiting for
 pages) and waiting for fetches, summed over tasks.
 """
 import collections
@@ -29,16 +29,17 @@ def median(runs, column):
 
 
 def main(paths):
-    print("| cluster | job | maps x partitions | MB | shuffle | runs | " + " | ".join(COLUMNS) + " | ours / sort |")
+    print("| cluster | job | maps x partitions | MB | shuffle | runs | " + " | ".join(COLUMNS) + " | ratio |")
     print("|---" * (len(COLUMNS) + 7) + "|")
     of_set = []
     for (cluster, job, maps, partitions, size), shuffles in load(paths).items():
-        for shuffle in ("sort", "gristmill"):
+        present = [shuffle for shuffle in ("sort", "before", "magnet", "gristmill") if shuffle in shuffles]
+        for shuffle in present:
             runs, ratio = shuffles[shuffle], ""
-            if shuffle == "gristmill":
-                value = median(runs, "seconds") / median(shuffles["sort"], "seconds")
+            if shuffle != present[0]:
+                value = median(runs, "seconds") / median(shuffles[present[0]], "seconds")
                 ratio = f"{value:.2f}"
-                if cluster == "disks" and job in SET:
+                if cluster == "disks" and job in SET and shuffle == "gristmill":
                     of_set.append(value)
             cells = [f"{round(median(runs, column), 2):.10g}" for column in COLUMNS]
             print(f"| {cluster} | {job} | {maps} x {partitions} | {int(size) // 1_000_000} | {shuffle} | {len(runs)} | "

@@ -25,8 +25,6 @@ __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_bui
 
 #: What maturin puts into the wheel besides the package; pyproject.toml names it too.
 DATA = Path("target/wheel-data")
-#: What spark/jar.sh builds.
-_JAR = Path("spark/target/gristmill-spark-0.1.0.jar")
 Settings = Mapping[str, Any] | None
 
 
@@ -109,6 +107,4 @@ def _fetched(to: Path) -> list[str]:
 def _build_jars(folders: list[str], jars: Path) -> None:
     for folder in folders:
         said = subprocess.run(["bash", "spark/jar.sh", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
-        version = said.split()[-1].split(".")
-        line = "4.1" if version[:2] == ["4", "2"] else ".".join(version[:2])
-        shutil.copy2(_JAR, jars / f"gristmill-spark-{line}.jar")
+        shutil.copy2(said.rpartition(" is for Spark ")[0], jars)

@@ -53,5 +53,5 @@ def _jar() -> Path:
 def _jars() -> Iterator[tuple[str, Path]]:
     """The jars of this package, by the oldest version of Spark that they are for."""
     for path in (Path(__file__).parent / "jars").glob("*.jar"):
-        if found := re.fullmatch(r"gristmill-spark-(\d+\.\d+)", path.stem):
+        if found := re.match(r"gristmill-spark-(\d+\.\d+)_", path.name):
             yield found[1], path

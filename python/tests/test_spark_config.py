@@ -12,8 +12,8 @@ import gristmill as gm
 @pytest.mark.parametrize(
     ("version", "jars", "answer"),
     [
-        ("4.0.3", ["4.0", "4.1"], "gristmill-spark-4.0.jar"),
-        ("4.2.0.dev1", ["4.0", "4.1"], "gristmill-spark-4.1.jar"),
+        ("4.0.3", ["4.0", "4.1"], "gristmill-spark-4.0_2.13-0.3.0.jar"),
+        ("4.2.0.dev1", ["4.0", "4.1"], "gristmill-spark-4.1_2.13-0.3.0.jar"),
         ("4.3.0", ["4.0", "4.1"], "has a jar only for 4.0 and 4.1 of Spark, and the installed PySpark is 4.3.0: build one with"),
         ("4.1.1", [], "has a jar for no version of Spark"),
         ("3.5.6", ["4.0"], "is for Spark 4.0 to 4.3, and the installed PySpark is 3.5.6"),
@@ -25,7 +25,7 @@ def test_the_jar_is_for_the_installed_version(
 ) -> None:
     (tmp_path / "jars").mkdir()
     for line in jars:
-        (tmp_path / "jars" / f"gristmill-spark-{line}.jar").touch()
+        (tmp_path / "jars" / f"gristmill-spark-{line}_2.13-0.3.0.jar").touch()
     monkeypatch.setattr(gm.spark, "__file__", str(tmp_path / "spark.py"))
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__=version))  # type: ignore[arg-type]
     if answer.endswith(".jar"):

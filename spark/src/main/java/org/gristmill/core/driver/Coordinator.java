@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
@@ -51,13 +52,20 @@ public final class Coordinator {
     void publish(PlanUpdate update);
 
     void log(String line);
+
+    void warn(String line);
+
+    /** What only somebody who looks for a fault wants to read. */
+    void detail(Supplier<String> line);
   }
 
   private final MapOutputs outputs;
   private final Announcer announcer;
   private final double planShare;
   private final Recovery recovery;
+  private final boolean strict;
   private final Map<String, Executor> executors = new LinkedHashMap<>();
+  private final Set<String> leaving = new TreeSet<>();
   private final Map<Integer, Registered> registered = new HashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
@@ -68,8 +76,12 @@ public final class Coordinator {
   private long incompleteReads;
   private long outputsReplaced;
 
-  /** @param planShare share of a shuffle's maps that must have committed before its partitions are placed */
-  public Coordinator(MapOutputs outputs, Announcer announcer, double planShare, Recovery recovery) {
+  /**
+   * @param planShare share of a shuffle's maps that must have committed before its partitions are placed
+   * @param strict whether a map that runs again must write the same values too, and not only the same keys
+   */
+  public Coordinator(MapOutputs outputs, Announcer announcer, double planShare, Recovery recovery, boolean strict) {
+    this.strict = strict;
     this.outputs = outputs;
     this.announcer = announcer;
     this.planShare = planShare;
@@ -95,9 +107,62 @@ public final class Coordinator {
     if (executors.remove(id) == null) {
       return;
     }
+    leaving.remove(id);
     for (ShuffleLedger s : shuffles.values()) {
       loseHome(s, id, "executor " + id + " was lost", s.loseSender(id));
     }
+  }
+
+  /** The executors that are being decommissioned. */
+  public synchronized List<String> leaving() {
+    return List.copyOf(leaving);
+  }
+
+  /**
+   * The executor will end, and can send what it has: its partitions get new homes, unless there is no other executor.
+   *
+   * @return the shuffles of which it may have something, each with the epoch of its plan (0 if there is none); see {@link #handedOver}
+   */
+  public synchronized Map<Integer, Integer> leaving(String id) {
+    Map<Integer, Integer> epochs = new TreeMap<>();
+    int given = 0;
+    if (executors.containsKey(id)) {
+      leaving.add(id);
+      for (ShuffleLedger s : shuffles.values()) {
+        Plan before = s.plan();
+        BitSet moved = s.leave(id, executors());
+        if (s.plan() != before) {
+          announcer.publish(placed(s.plan(), moved, id));
+        }
+        given += moved.cardinality();
+        epochs.put(s.id, s.plan() == null ? 0 : s.plan().epoch());
+      }
+    }
+    if (given > 0) {
+      announcer.log("executor " + id + " is being decommissioned; it hands over " + given + " partitions to executors that stay");
+    }
+    return epochs;
+  }
+
+  /**
+   * The executor, which is leaving, has sent all that it had of the shuffle by the plan of {@code epoch}: nothing is lost when it ends.
+   * Map outputs that are registered there are registered elsewhere, so that Spark does not make them again.
+   */
+  public synchronized void handedOver(int shuffle, String id, int epoch) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    if (s != null && executors.containsKey(id)) {
+      s.handedOver(id, epoch);
+      List<Executor> to = staying(s);
+      if (!to.isEmpty()) {
+        outputs.move(shuffle, id, to);
+      }
+    }
+  }
+
+  /** The homes of a shuffle, one for each of their partitions, or all executors if it has none; without those that are leaving. */
+  private List<Executor> staying(ShuffleLedger s) {
+    return (s.plan() == null ? executors.keySet().stream() : Arrays.stream(s.plan().homes())).filter(home -> !leaving.contains(home))
+        .map(known::get).toList();
   }
 
   /** The executor lives but can no longer hold partitions of this shuffle. */
@@ -116,15 +181,16 @@ public final class Coordinator {
   /** Forgets the output of a shuffle. As long as the program holds the dependency the shuffle may be written again. */
   public synchronized void shuffleRemoved(int shuffle) {
     ShuffleLedger s = shuffles.remove(shuffle);
-    if (s != null && s.plan() != null) {
-      registered.computeIfPresent(shuffle,
-          (id, r) -> new Registered(r.maps, r.partitions, r.dependency, s.plan().epoch() + 1));
+    if (s != null) {
+      registered.computeIfPresent(shuffle, (id, r) -> new Registered(r.maps, r.partitions, r.dependency,
+          (s.plan() == null ? r.firstEpoch : s.plan().epoch()) + 1));
     }
   }
 
   public synchronized Emission start(int shuffle, int mapIndex, long attempt, String executor) {
     ShuffleLedger s = ledger(shuffle);
     require(mapIndex >= 0 && mapIndex < s.maps, "map " + mapIndex, s);
+    logLosses(s);
     return s.start(mapIndex, attempt, executor);
   }
 
@@ -153,7 +219,12 @@ public final class Coordinator {
       shufflesWritten++;
       lastWritten = s.balance();
     }
-    return new CommitResult(true, s.allCommitted(), known.get(status.location()), status.sizes(), s.digest(attempt).rows());
+    return new CommitResult(true, s.allCommitted(), location(s, status.location()), status.sizes(), s.digest(attempt).rows());
+  }
+
+  /** The executor that a map status names; another one if that is leaving, because Spark would make its map outputs again. */
+  private Executor location(ShuffleLedger s, String id) {
+    return leaving.contains(id) ? staying(s).stream().findFirst().orElse(known.get(id)) : known.get(id);
   }
 
   /**
@@ -161,6 +232,7 @@ public final class Coordinator {
    * <ol>
    * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too late, stands for it:
    *     readers of either read what the first one wrote.
+   * <li>Else, where every partition has the same keys and only values differ, it counts all the same, as with Spark's own shuffle.
    * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
    *     more, for all.
    * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
@@ -173,15 +245,49 @@ public final class Coordinator {
       return true;
     }
     if (difference.stands()) {
-      announcer.log(difference.sentence() + "; the earlier output is whole, and stays");
+      logFirst(s.isFirstToStand(), () -> difference.details() + "; the earlier output is whole, and stays");
       s.standFor(difference.first(), attempt);
+      if (difference.change() == Digest.Change.KEYS) {
+        distrust(s, difference);
+      }
+      return true;
+    }
+    if (difference.change() == Digest.Change.VALUES && !strict && !s.isDistrusted()) {
+      tolerate(s, attempt, difference);
       return true;
     }
     outputsReplaced += difference.partial() ? 0 : 1;
-    announcer.log(difference.sentence() + "; all of the earlier output is replaced");
+    logFirst(s.replaced().isEmpty(), () -> difference.details() + "; all of the earlier output is replaced");
+    distrust(s, difference);
     revoke(s, difference.first());
-    undo(s.readers().replaced(), difference.sentence());
+    undo(s.readers().replaced(), difference);
     return !difference.partial();
+  }
+
+  /** When one map of a shuffle writes something else, most do. */
+  private void logFirst(boolean first, Supplier<String> line) {
+    if (first) {
+      announcer.log(line.get() + "; further maps of this shuffle that do so are logged at DEBUG");
+    } else {
+      announcer.detail(line);
+    }
+  }
+
+  private void tolerate(ShuffleLedger s, long attempt, ShuffleLedger.Difference difference) {
+    if (s.tolerate(attempt)) {
+      announcer.log(difference.details());
+      announcer.warn("Shuffle " + s.id + ": map " + difference.map() + " has run again and has written the same keys with other values, as sums of"
+          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key() + "=strict");
+    }
+  }
+
+  /** Records of this shuffle move when maps run again. So what was taken for the same in spite of other values must not count either. */
+  private void distrust(ShuffleLedger s, ShuffleLedger.Difference difference) {
+    if (!s.isDistrusted() && s.hasTolerated()) {
+      s.mixed().forEach(attempt -> revoke(s, attempt));
+      undo(s.readers().replaced(), difference);
+    }
+    s.distrust();
   }
 
   /** True if the attempt is one of the shuffle's. */
@@ -194,7 +300,7 @@ public final class Coordinator {
     return !revoked.isEmpty();
   }
 
-  private void undo(List<ReaderTasks.Reader> readers, String sentence) {
+  private void undo(List<ReaderTasks.Reader> readers, ShuffleLedger.Difference why) {
     Set<Integer> stages = new TreeSet<>();
     for (ReaderTasks.Reader r : readers) {
       boolean wroteMapOutput = false;
@@ -206,10 +312,9 @@ public final class Coordinator {
       }
     }
     for (int stage : stages) {
-      outputs.fail(stage, sentence + ", and tasks of stage " + stage + " have ended that used the earlier output. Going on would lose and"
-          + " double records. The map's function depends on more than its input: random numbers, the time, or the order in which"
-          + " records or sums arrive. Change that, or checkpoint() the RDD or write the table before the shuffle, or run again with "
-          + Settings.RECOVERY.key() + "=replicate, with which the loss of one executor makes no map run again");
+      outputs.fail(stage, "map " + why.map() + " of shuffle " + why.shuffle() + " has run again and has not written what it wrote before, and stage "
+          + stage + " has results of that. Going on could lose and double records. checkpoint() the RDD (or write the table) before the"
+          + " shuffle, or set " + Settings.RECOVERY.key() + "=replicate");
     }
   }
 
@@ -236,6 +341,7 @@ public final class Coordinator {
   public synchronized Location locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
     ShuffleLedger s = ledger(shuffle);
     require(start >= 0 && start <= end && end <= s.partitions, "partitions " + start + " to " + end, s);
+    logLosses(s);
     if (!s.replaced().isEmpty() && outputs.unregister(shuffle, s.replaced())) { // a map status of one came late
       s.statusesFrom(outputs.trackerEpoch());
     }
@@ -285,8 +391,12 @@ public final class Coordinator {
     if (moved && s.whole(partition, winners.values())) {
       return true;
     }
-    s.missing(partition, winners.values());
-    announcer.log("shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
+    if (s.missing(partition, winners.values())) {
+      BitSet one = new BitSet();
+      one.set(partition);
+      s.lost(s.plan() == null ? reason : s.plan().homes()[partition], reason, s.known(winners.values()), one, new BitSet());
+    }
+    announcer.detail(() -> "shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
         + " will be made again");
     outputs.unregister(shuffle, Set.copyOf(winners.values()));
     return false;
@@ -299,6 +409,12 @@ public final class Coordinator {
       attempts.put(executor, ledger(shuffle).unflushed(executor));
     }
     return attempts;
+  }
+
+  /** The attempts of an executor whose segments a flush of it that begins now will have delivered. */
+  public synchronized List<Long> unflushed(int shuffle, String executor) {
+    ShuffleLedger s = shuffles.get(shuffle);
+    return s == null ? List.of() : s.unflushed(executor);
   }
 
   /** Changes whenever something new may have to be delivered: with every commit, and with every plan. */
@@ -339,14 +455,23 @@ public final class Coordinator {
     if (loss != null) {
       homesLost++;
       attempts.addAll(loss.attempts());
-      announcer.log("shuffle " + s.id + ": " + reason + "; " + attempts.size() + " map attempts have lost output, "
-          + loss.refill().cardinality() + " partitions are sent again: " + s.describe());
       announcer.publish(placed(s.plan(), loss.refill()));
     }
     if (!attempts.isEmpty()) {
       outputs.unregister(s.id, attempts);
     }
+    BitSet held = loss == null ? new BitSet() : loss.partitions();
+    s.lost(home, reason, attempts, held, loss == null ? new BitSet() : loss.refill());
+    announcer.detail(() -> "shuffle " + s.id + ": " + reason + "; partitions " + held + " were there, map attempts " + attempts
+        + " have lost output: " + s.describe());
     return loss != null;
+  }
+
+  /** A task uses the shuffle: the log names what was lost since the last one did. */
+  private void logLosses(ShuffleLedger s) {
+    if (!s.losses().isEmpty()) {
+      announcer.log("shuffle " + s.id + ": " + s.losses().take());
+    }
   }
 
   private void announce(ShuffleLedger s) {
@@ -355,8 +480,12 @@ public final class Coordinator {
   }
 
   private PlanUpdate placed(Plan plan, BitSet refill) {
+    return placed(plan, refill, "");
+  }
+
+  private PlanUpdate placed(Plan plan, BitSet refill, String giver) {
     return new PlanUpdate(plan, Stream.concat(Arrays.stream(plan.homes()), Arrays.stream(plan.replicas())).distinct()
-        .filter(id -> !id.isEmpty()).map(known::get).toList(), refill);
+        .filter(id -> !id.isEmpty()).map(known::get).toList(), refill, giver);
   }
 
   private ShuffleLedger ledger(int shuffle) {
@@ -365,7 +494,7 @@ public final class Coordinator {
       if (r == null) {
         throw new IllegalStateException("shuffle " + id + " is not registered, or was removed");
       }
-      return new ShuffleLedger(id, r.maps, r.partitions, r.dependency, recovery, r.firstEpoch);
+      return new ShuffleLedger(id, r.maps, r.partitions, r.dependency, recovery, r.firstEpoch, leaving);
     });
   }
 }

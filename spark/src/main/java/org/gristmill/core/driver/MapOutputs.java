@@ -1,6 +1,8 @@
 package org.gristmill.core.driver;
 
+import java.util.List;
 import java.util.Set;
+import org.gristmill.core.plan.Executor;
 
 /** Spark's table of map outputs, as far as the coordinator changes it. Calls must not block. */
 public interface MapOutputs {
@@ -13,6 +15,16 @@ public interface MapOutputs {
   /** The epoch of Spark's map output tracker. It increases when map outputs are unregistered. */
   long trackerEpoch();
 
-  /** Cancels the jobs that need this stage. */
+  /**
+   * Names other executors as the places of the map outputs that are registered at {@code from}, in turn.
+   *
+   * @param to the executors, those that shall get more of them more than once; not empty
+   */
+  void move(int shuffle, String from, List<Executor> to);
+
+  /** These executors keep data of the shuffle: dynamic allocation must not remove them for being idle. */
+  void keep(int shuffle, List<Executor> homes);
+
+  /** Ends the jobs that need this stage, as if a task of it had failed for the last time. */
   void fail(int stage, String reason);
 }

@@ -7,11 +7,13 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Lineage;
@@ -36,14 +38,15 @@ final class ShuffleLedger {
     final int mapIndex;
     final String executor;
     Emission emission;
-    final BitSet lost = new BitSet();
+    BitSet lost = NOTHING; // never changed, only replaced: attempts that have lost the same share it, and so do their emissions
     boolean lostAll;
     boolean flushed;
     boolean committed;
     boolean succeeded; // Spark has counted its metrics and accumulators
     Digest digest;
-    byte[] sizeCodes;
-    BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
+    PackedSizes wrote;
+    PackedSizes reported; // in its map status
+    BitSet empty = NOTHING; // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
       this.id = id;
@@ -73,14 +76,16 @@ final class ShuffleLedger {
   /**
    * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
    * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
+   * {@code details} is for the log.
    */
-  record Difference(long first, boolean stands, boolean partial, String sentence) {}
+  record Difference(Digest.Change change, int shuffle, int map, long first, boolean stands, boolean partial, String details) {}
 
-  /** The loss of a home: attempts whose output is no longer whole, and partitions that their senders send again. */
-  record Loss(Set<Long> attempts, BitSet refill) {}
+  /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
+  record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
+  private static final BitSet NOTHING = new BitSet();
   private static final int SAMPLES_MIN = 4; // committed maps; fewer if the shuffle has fewer
 
   final int id;
@@ -96,24 +101,38 @@ final class ShuffleLedger {
   private final Map<String, MapSpeed> mapSpeeds = new HashMap<>();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
+  private final Losses losses = new Losses();
   private final Set<String> lostHomes = new HashSet<>();
+  private final Set<String> leaving;
+  private final HandOvers handOvers = new HandOvers();
   private final long[] totals;
+  private byte[] typical; // size codes of the first map that has committed
   private long records;
   private int commits;
   private Plan plan;
   private long[] predicted;
   private String placedBy = "round robin";
-  private boolean differs; // a map has run again and has written other records
+  private final Set<Long> tolerated = new HashSet<>(); // differ from the attempt before them in values only
+  private boolean differs; // a map has run again, and its records may be in other partitions
   private long statusesFrom;
+  private Lineage lineage = Lineage.NONE;
+  private int lineageChanges;
+  private boolean lineageGrew;
+  private boolean stood; // an attempt that differs stands for the first of its map
 
-  /** @param firstEpoch of its first plan */
-  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch) {
+  /**
+   * @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle
+   * @param leaving the executors that are being decommissioned, as it is from now on
+   */
+  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch,
+      Set<String> leaving) {
     this.id = id;
     this.maps = maps;
     this.partitions = partitions;
     this.dependency = dependency;
     this.recovery = recovery;
     this.firstEpoch = firstEpoch;
+    this.leaving = leaving;
     shaper = new StatusShaper(maps, partitions);
     model = new SizeModel(partitions);
     totals = new long[partitions];
@@ -138,9 +157,10 @@ final class ShuffleLedger {
     Attempt base = committed.get(mapIndex);
     Emission emission = Emission.ALL;
     if (base != null && counted(base) && !base.lostAll && dependency.isDeterminate() && (base.lost.isEmpty() || !differs)) {
-      emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
+      emission = new Emission(false, base.lost, base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
+    lineageGrew |= !emission.all();
     return emission;
   }
 
@@ -172,24 +192,63 @@ final class ShuffleLedger {
   }
 
   /**
-   * Taint-redo proves itself: compares the digest of an attempt with that of the last committed attempt of its map. Null if they are equal,
-   * if there was none, or if Spark calls the stage indeterminate: then nothing of the earlier output is reused.
+   * Taint-redo proves itself: compares the digest of an attempt with those of the last committed attempt of its map and of the ones which that
+   * inherits from, and takes the greatest difference. Null if there is none, if there was no attempt, or if Spark calls the stage indeterminate:
+   * then nothing of the earlier output is reused.
    */
   Difference difference(long attempt, Digest digest) {
     Attempt a = attempts.get(attempt);
     Attempt first = committed.get(a.mapIndex);
-    if (a.emission.nothing() || first == null || first.digest.equals(digest) || !dependency.isDeterminate()) {
+    if (a.emission.nothing() || first == null) {
       return null;
     }
-    differs |= !isWhole(first);
-    return new Difference(first.id, isWhole(first), !a.emission.all(), "map " + a.mapIndex + " of shuffle " + id
-        + " has run again and has not written what it wrote before (" + first.digest + " as task " + first.id + ", " + digest
-        + " as task " + attempt + ")");
+    Digest.Change change = Digest.Change.NONE;
+    for (Attempt b = first; b != null; b = attempts.get(b.emission.base())) {
+      Digest.Change since = digest.since(b.digest, partitions);
+      change = since.compareTo(change) > 0 ? since : change;
+    }
+    if (change == Digest.Change.NONE || !dependency.isDeterminate()) {
+      return null;
+    }
+    return new Difference(change, id, a.mapIndex, first.id, isWhole(first), !a.emission.all(),
+        "shuffle " + id + " map " + a.mapIndex + ": " + first.digest + " as task " + first.id + ", " + digest + " as task " + attempt);
+  }
+
+  /** A map has run again and its records may be in other partitions: from now on, no redo of this shuffle may differ in anything. */
+  void distrust() {
+    differs = true;
+  }
+
+  /** True if a map of this shuffle may have moved records when it ran again. */
+  boolean isDistrusted() {
+    return differs;
+  }
+
+  /** Notes that {@code attempt} differs in values only from the one before it, and counts all the same. True for the first of the shuffle. */
+  boolean tolerate(long attempt) {
+    tolerated.add(attempt);
+    return tolerated.size() == 1;
+  }
+
+  boolean hasTolerated() {
+    return !tolerated.isEmpty();
+  }
+
+  /** Attempts whose map statuses stand for partitions of attempts that differ in values. */
+  List<Long> mixed() {
+    List<Long> mixed = new ArrayList<>();
+    for (Attempt a : attempts.values()) {
+      if (tolerated.contains(a.id) && !a.lostAll && !a.emission.all()) {
+        mixed.add(a.id);
+      }
+    }
+    return mixed;
   }
 
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
   void standFor(long first, long attempt) {
-    attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
+    attempts.get(attempt).emission = new Emission(false, NOTHING, first);
+    lineageGrew = true;
   }
 
   /**
@@ -209,6 +268,13 @@ final class ShuffleLedger {
     }
     replaced.addAll(revoked);
     return revoked;
+  }
+
+  /** True once: an attempt has written something else than the first of its map, which stays. */
+  boolean isFirstToStand() {
+    boolean first = !stood;
+    stood = true;
+    return first;
   }
 
   /** Attempts that were revoked; Spark may note a map status of theirs that comes late. */
@@ -243,12 +309,12 @@ final class ShuffleLedger {
     a.committed = true;
     commits++;
     if (!a.emission.all()) {
-      Attempt base = attempts.get(a.emission.base());
+      byte[] inherited = attempts.get(a.emission.base()).wrote.codes();
       for (int p = 0; p < partitions; p++) {
-        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.sizeCodes[p]);
+        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(inherited[p]);
       }
     }
-    a.sizeCodes = SizeCode.encode(sizes);
+    a.wrote = packed(SizeCode.encode(sizes), before == null ? null : before.wrote);
     if (before == null) {
       records += inputRecords;
       for (int p = 0; p < partitions; p++) {
@@ -260,9 +326,21 @@ final class ShuffleLedger {
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
-    StatusShaper.Status status = shaper.shape(sizes, a.executor, plan, before == null, allCommitted() || homes.size() == 1);
-    a.empty = status.empty();
+    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
+        : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
+    a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
+    a.empty = status.empty().isEmpty() ? NOTHING : status.empty();
+    lineageGrew |= !a.empty.isEmpty();
     return status;
+  }
+
+  /** Maps are compared with the first one that has committed; most attempts that follow another of their map are the same. */
+  private PackedSizes packed(byte[] codes, PackedSizes before) {
+    if (before != null && Arrays.equals(codes, before.codes())) {
+      return before;
+    }
+    typical = typical == null ? codes : typical;
+    return PackedSizes.of(codes, typical);
   }
 
   /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
@@ -305,16 +383,61 @@ final class ShuffleLedger {
    */
   Loss loseHome(String executor, List<String> executors) {
     lostHomes.add(executor);
-    if (plan == null || !Arrays.asList(plan.homes()).contains(executor) && !Arrays.asList(plan.replicas()).contains(executor)) {
+    BitSet lost = handOvers.failed(executor);
+    if (plan == null || !keeps(executor) && lost.isEmpty()) {
       return null;
     }
+    BitSet held = homedAt(executor);
+    held.or(lost);
+    lost.or(moveOff(executor, executors, candidates(executors)));
+    handOvers.lost(lost);
+    return taint(held, lost, executors);
+  }
+
+  private boolean keeps(String executor) {
+    return Arrays.asList(plan.homes()).contains(executor) || Arrays.asList(plan.replicas()).contains(executor);
+  }
+
+  private BitSet homedAt(String executor) {
+    BitSet held = new BitSet();
+    for (int p = 0; p < partitions; p++) {
+      held.set(p, plan.homes()[p].equals(executor));
+    }
+    return held;
+  }
+
+  /**
+   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were lost; the others move
+   * to the least loaded executors, and it must send them there.
+   *
+   * @return the partitions to send; none if it keeps none, or if no other executor can take them
+   */
+  BitSet leave(String executor, List<String> executors) {
+    List<String> staying = executors.stream().filter(e -> !leaving.contains(e) && !lostHomes.contains(e)).toList();
+    if (plan == null || staying.isEmpty() || !keeps(executor)) {
+      return new BitSet();
+    }
+    BitSet moved = moveOff(executor, staying, staying.toArray(new String[0]));
+    if (!moved.isEmpty()) {
+      handOvers.begin(executor, plan.epoch(), moved);
+    }
+    return moved;
+  }
+
+  /** Everything has arrived that a leaving executor had to send by the plan of {@code epoch}. */
+  void handedOver(String executor, int epoch) {
+    handOvers.finished(executor, epoch);
+  }
+
+  /** Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of them. */
+  private BitSet moveOff(String executor, List<String> replicaHolders, String[] nodes) {
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
     BitSet moved = new BitSet();
     for (int p = 0; p < partitions; p++) {
       if (replicas[p].equals(executor)) {
         replicas[p] = "";
-      } else if (homes[p].equals(executor) && executors.contains(replicas[p])) {
+      } else if (homes[p].equals(executor) && replicaHolders.contains(replicas[p])) {
         homes[p] = replicas[p];
         replicas[p] = "";
       } else if (homes[p].equals(executor)) {
@@ -322,29 +445,41 @@ final class ShuffleLedger {
         replicas[p] = "";
       }
     }
-    rehome(moved, homes, candidates(executors));
+    rehome(moved, homes, nodes);
     plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return taint(moved, executors);
+    return moved;
   }
 
-  private Loss taint(BitSet moved, List<String> executors) {
+  private Loss taint(BitSet held, BitSet moved, List<String> executors) {
     BitSet refill = new BitSet();
     if (recovery == Recovery.RESEND) { // not to a home that has lost the partition before: it may still have broken pieces
       moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
     }
     Set<Long> lost = new HashSet<>();
+    Map<BitSet, BitSet> shared = new HashMap<>();
     for (Attempt a : attempts.values()) {
+      BitSet gone = new BitSet();
       for (int p = moved.nextSetBit(0); p >= 0; p = moved.nextSetBit(p + 1)) {
         Attempt writer = writer(a, p);
         if (refill.get(p) && !writer.lostAll && executors.contains(writer.executor)) {
           writer.flushed = false;
         } else {
-          a.lost.set(p);
-          lost.add(a.id);
+          gone.set(p);
         }
       }
+      if (!gone.isEmpty()) {
+        lose(a, gone, shared);
+        lost.add(a.id);
+      }
     }
-    return new Loss(lost, refill);
+    return new Loss(lost, held, refill);
+  }
+
+  /** {@code shared} has the sets that other attempts have got at the same time. */
+  private static void lose(Attempt a, BitSet gone, Map<BitSet, BitSet> shared) {
+    BitSet all = (BitSet) gone.clone();
+    all.or(a.lost);
+    a.lost = shared.computeIfAbsent(all, set -> set);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -374,14 +509,36 @@ final class ShuffleLedger {
     return lost;
   }
 
-  /** A reader did not find segments of these attempts in a partition. */
-  void missing(int partition, Collection<Long> winners) {
+  /** A reader did not find segments of these attempts in a partition. True if that is news. */
+  boolean missing(int partition, Collection<Long> winners) {
+    boolean news = false;
+    BitSet gone = new BitSet();
+    gone.set(partition);
+    Map<BitSet, BitSet> shared = new HashMap<>();
     for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
-        a.lost.set(partition);
+        news |= !a.lostAll && !a.lost.get(partition);
+        lose(a, gone, shared);
       }
     }
+    return news;
+  }
+
+  /** Notes a loss for the log, unless nothing had been written or no job can ask for it any more. */
+  void lost(String home, String reason, Set<Long> lost, BitSet held, BitSet refill) {
+    if (!attempts.isEmpty() && !dependency.isCollected() && !(lost.isEmpty() && held.isEmpty())) {
+      losses.add(home, reason, lost.stream().map(attempt -> attempts.get(attempt).mapIndex).collect(Collectors.toSet()), held, refill);
+    }
+  }
+
+  /** Those that are attempts of this shuffle. */
+  Set<Long> known(Collection<Long> ids) {
+    return ids.stream().filter(attempts::containsKey).collect(Collectors.toSet());
+  }
+
+  Losses losses() {
+    return losses;
   }
 
   /** True if nothing that these attempts have in the partition is known to be lost. */
@@ -401,19 +558,24 @@ final class ShuffleLedger {
   }
 
   void flushed(List<Long> ids) {
-    ids.forEach(attempt -> attempts.get(attempt).flushed = true);
+    ids.stream().map(attempts::get).filter(Objects::nonNull).forEach(a -> a.flushed = true); // the shuffle may be a new one by now
   }
 
+  /** Made anew only if it has grown: it is asked for by every reader, and changes with few of them. */
   Lineage lineage() {
-    Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (Attempt a : attempts.values()) {
-      if (!a.emission.all()) {
-        partial.put(a.id, a.emission);
-      } else if (!a.empty.isEmpty()) {
-        partial.put(a.id, Emission.without(a.empty, partitions));
+    if (lineageGrew) {
+      Map<Long, Emission> partial = new TreeMap<>();
+      for (Attempt a : attempts.values()) {
+        if (!a.emission.all()) {
+          partial.put(a.id, a.emission.except(a.empty));
+        } else if (!a.empty.isEmpty()) {
+          partial.put(a.id, Emission.without(a.empty, partitions));
+        }
       }
+      lineage = new Lineage(((long) firstEpoch << Integer.SIZE) + ++lineageChanges, partial);
+      lineageGrew = false;
     }
-    return new Lineage(partial);
+    return lineage;
   }
 
   /** The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the mean. */
@@ -468,10 +630,11 @@ final class ShuffleLedger {
     return Arrays.stream(homes).mapToObj(n -> nodes[n]).toArray(String[]::new);
   }
 
-  /** Executors that may be homes: not those this shuffle has lost, unless there are no others. */
+  /** Executors that may be homes: none that is leaving or that this shuffle has lost, unless there are no others. */
   private String[] candidates(List<String> executors) {
-    String[] good = executors.stream().filter(e -> !lostHomes.contains(e)).toArray(String[]::new);
-    return good.length > 0 ? good : executors.toArray(String[]::new);
+    List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
+    List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
+    return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
   }
 
   /**

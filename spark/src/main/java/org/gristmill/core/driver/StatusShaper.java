@@ -17,6 +17,8 @@ import org.gristmill.core.plan.Plan;
  *     whole debt. Other non-empty partitions report 1 byte, empty ones 0: readers expect segments where something is reported.
  * <li>The last map pays all debts, so that the totals, which adaptive execution reads, are right; also those of partitions for which
  *     it has nothing itself, and readers are told of these ({@link Lineage}).
+ * <li>A further attempt of a map reports what the map reported before, corrected by what it has written differently. So whichever of
+ *     them Spark keeps, and whatever was lost in between, the reported sizes add up to those written.
  * </ol>
  *
  * At 1000 maps or partitions and above Spark does not look at locations, and statuses are left as they are.
@@ -36,11 +38,12 @@ final class StatusShaper {
   }
 
   /**
-   * @param first false for a further attempt of a map that has reported before: it neither adds nor pays
+   * The status of a map that reports for the first time.
+   *
    * @param payAll true if no map will report after this one, or if there is nothing to choose: one executor has everything
    */
-  Status shape(long[] sizes, String ranOn, Plan plan, boolean first, boolean payAll) {
-    if (!useful || !first) {
+  Status first(long[] sizes, String ranOn, Plan plan, boolean payAll) {
+    if (!useful) {
       return new Status(ranOn, sizes, new BitSet());
     }
     for (int p = 0; p < debt.length; p++) {
@@ -50,7 +53,7 @@ final class StatusShaper {
     for (int p = 0; p < debt.length; p++) {
       payable.set(p, payAll ? debt[p] > 0 : sizes[p] > 0);
     }
-    String location = plan == null || payable.isEmpty() ? ranOn : mostIndebted(plan, payable);
+    String location = plan == null || payable.isEmpty() ? ranOn : largestHome(plan, payable, debt);
     long[] reported = new long[sizes.length];
     BitSet empty = new BitSet();
     payable.stream().forEach(p -> {
@@ -62,9 +65,33 @@ final class StatusShaper {
     return new Status(location, reported, empty);
   }
 
-  private String mostIndebted(Plan plan, BitSet payable) {
-    Map<String, Long> debts = new TreeMap<>();
-    payable.stream().forEach(p -> debts.merge(plan.homes()[p], debt[p], Long::sum));
-    return debts.entrySet().stream().max(Map.Entry.comparingByValue()).orElseThrow().getKey();
+  /** The status of a further attempt of a map; {@code before} and {@code beforeReported} are of its last committed one. */
+  Status again(long[] sizes, PackedSizes before, PackedSizes beforeReported, String ranOn, Plan plan) {
+    if (!useful) {
+      return new Status(ranOn, sizes, new BitSet());
+    }
+    byte[] wrote = before.codes();
+    byte[] reported = beforeReported.codes();
+    byte[] writes = SizeCode.encode(sizes);
+    long[] says = new long[sizes.length];
+    BitSet empty = new BitSet();
+    BitSet paid = new BitSet();
+    for (int p = 0; p < sizes.length; p++) {
+      if (wrote[p] == reported[p]) {
+        says[p] = sizes[p];
+      } else {
+        long change = writes[p] == wrote[p] ? 0 : sizes[p] - SizeCode.decode(wrote[p]);
+        says[p] = Math.max(sizes[p] > 0 ? 1 : 0, SizeCode.decode(reported[p]) + change);
+      }
+      paid.set(p, says[p] > 1);
+      empty.set(p, sizes[p] == 0 && says[p] > 0);
+    }
+    return new Status(plan == null || paid.isEmpty() ? ranOn : largestHome(plan, paid, says), says, empty);
+  }
+
+  private static String largestHome(Plan plan, BitSet which, long[] bytes) {
+    Map<String, Long> sums = new TreeMap<>();
+    which.stream().forEach(p -> sums.merge(plan.homes()[p], bytes[p], Long::sum));
+    return sums.entrySet().stream().max(Map.Entry.comparingByValue()).orElseThrow().getKey();
   }
 }

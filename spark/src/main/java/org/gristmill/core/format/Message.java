@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,8 +51,18 @@ public sealed interface Message {
   /**
    * Executor to driver: a task attempt begins to read, where do these partitions live? Answered by {@link Located}; by {@link Done}, false,
    * if the map statuses that it has may be of outputs that were replaced.
+   *
+   * @param lineage the version of the shuffle's lineage that the executor has; the answer names none if that is the newest
    */
-  record Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) implements Message {}
+  record Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom, long lineage) implements Message {
+    public Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
+      this(shuffle, start, end, attempt, stage, statusesFrom, 0);
+    }
+
+    public Locate knowing(Lineage known) {
+      return new Locate(shuffle, start, end, attempt, stage, statusesFrom, known.version());
+    }
+  }
 
   record Located(Location location) implements Message {}
 
@@ -69,6 +80,12 @@ public sealed interface Message {
 
   /** Executor to driver: I cannot hold partitions of this shuffle any more. */
   record StoreFailed(int shuffle, String executor, String reason) implements Message {}
+
+  /** Executor to driver: I am being decommissioned; answered by {@link Done} when my partitions have new homes that have received them. */
+  record Leaving(String executor) implements Message {}
+
+  /** Executor to driver: this home takes no parcels any more, because it is being decommissioned; answered by {@link Done} at once. */
+  record Refused(String home) implements Message {}
 
   static byte[] encode(Message message) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -102,9 +119,7 @@ public sealed interface Message {
       out.writeLong(m.records);
       out.writeLong(m.millis);
       writeSizes(m.sizes, out);
-      out.writeLong(m.digest.records());
-      out.writeLong(m.digest.sum());
-      out.writeLong(m.digest.rows());
+      writeDigest(m.digest, out);
     } else if (message instanceof Committed m) {
       out.writeByte(5);
       out.writeBoolean(m.accepted);
@@ -127,6 +142,7 @@ public sealed interface Message {
       out.writeLong(m.attempt);
       out.writeInt(m.stage);
       out.writeLong(m.statusesFrom);
+      writeCount(m.lineage, out);
     } else if (message instanceof Located m) {
       out.writeByte(9);
       writeLocation(m.location, out);
@@ -156,6 +172,12 @@ public sealed interface Message {
       out.writeByte(14);
       out.writeInt(m.shuffle);
       out.writeLong(m.attempt);
+    } else if (message instanceof Leaving m) {
+      out.writeByte(20);
+      out.writeUTF(m.executor);
+    } else if (message instanceof Refused m) {
+      out.writeByte(21);
+      out.writeUTF(m.home);
     }
   }
 
@@ -168,17 +190,20 @@ public sealed interface Message {
         case 2 -> new Start(in.readInt(), in.readInt(), in.readLong(), in.readUTF());
         case 3 -> new Begin(readEmission(in));
         case 4 -> new Commit(in.readInt(), in.readLong(), in.readLong(), in.readLong(), readSizes(in),
-            new Digest(in.readLong(), in.readLong(), in.readLong()));
+            readDigest(in));
         case 5 -> new Committed(in.readBoolean(), in.readUTF(), in.readUTF(), in.readInt(), readSizes(in), in.readLong());
         case 6 -> new PlanRequest(in.readInt());
         case 7 -> new Planned(readPlaced(in));
-        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt(), in.readLong(), in.readInt(), in.readLong());
+        case 8 -> new Locate(in.readInt(), in.readInt(), in.readInt(), in.readLong(), in.readInt(), in.readLong(),
+            readCount(in));
         case 9 -> new Located(readLocation(in));
         case 10 -> new Flush(in.readInt());
         case 11 -> new Done(in.readBoolean());
         case 12 -> readMissing(in);
         case 13 -> new StoreFailed(in.readInt(), in.readUTF(), in.readUTF());
         case 14 -> new ReadingEnds(in.readInt(), in.readLong());
+        case 20 -> new Leaving(in.readUTF());
+        case 21 -> new Refused(in.readUTF());
         default -> throw new IOException("message of unknown kind " + kind);
       };
     } catch (IOException e) {
@@ -232,6 +257,7 @@ public sealed interface Message {
       writeCount(names.indexOf(replica) + 1, out); // 0: none
     }
     writeBits(placed.refill(), out);
+    out.writeUTF(placed.leaving());
   }
 
   private static PlanUpdate readPlaced(DataInputStream in) throws IOException {
@@ -247,7 +273,7 @@ public sealed interface Message {
       int executor = readInt(in);
       replicas[p] = executor == 0 ? "" : executors.get(executor - 1).id();
     }
-    return new PlanUpdate(new Plan(shuffle, epoch, homes, replicas), executors, readBits(in));
+    return new PlanUpdate(new Plan(shuffle, epoch, homes, replicas), executors, readBits(in), in.readUTF());
   }
 
   /** Others then name an executor by its place in this list. */
@@ -276,11 +302,41 @@ public sealed interface Message {
     for (Executor e : location.homes()) {
       writeCount(executors.indexOf(e), out);
     }
-    writeCount(location.lineage().partial().size(), out);
-    for (Map.Entry<Long, Emission> e : location.lineage().partial().entrySet()) {
-      out.writeLong(e.getKey());
-      writeEmission(e.getValue(), out);
+    out.writeBoolean(location.lineage() != null);
+    if (location.lineage() != null) {
+      writeLineage(location.lineage(), out);
     }
+  }
+
+  /** Most attempts of a shuffle lack the same partitions, those of a lost executor: others name a set of them by its place in a list. */
+  private static void writeLineage(Lineage lineage, DataOutputStream out) throws IOException {
+    writeCount(lineage.version(), out);
+    Map<BitSet, Integer> sets = new LinkedHashMap<>();
+    lineage.partial().values().forEach(e -> sets.putIfAbsent(e.partitions(), sets.size()));
+    writeCount(sets.size(), out);
+    for (BitSet set : sets.keySet()) {
+      writeBits(set, out);
+    }
+    writeCount(lineage.partial().size(), out);
+    for (Map.Entry<Long, Emission> e : lineage.partial().entrySet()) {
+      writeCount(e.getKey(), out);
+      writeCount(sets.get(e.getValue().partitions()), out);
+      writeCount(e.getValue().base() + 1, out); // 0: nobody
+    }
+  }
+
+  private static Lineage readLineage(DataInputStream in) throws IOException {
+    long version = readCount(in);
+    List<BitSet> sets = new ArrayList<>();
+    for (int n = readLength(in); n > 0; n--) {
+      sets.add(readBits(in));
+    }
+    Map<Long, Emission> partial = new HashMap<>();
+    for (int n = readLength(in); n > 0; n--) {
+      long attempt = readCount(in);
+      partial.put(attempt, new Emission(false, sets.get(readInt(in)), readCount(in) - 1));
+    }
+    return new Lineage(version, partial);
   }
 
   private static Location readLocation(DataInputStream in) throws IOException {
@@ -290,11 +346,36 @@ public sealed interface Message {
     for (int n = readLength(in); n > 0; n--) {
       homes.add(executors.get(readInt(in)));
     }
-    Map<Long, Emission> partial = new LinkedHashMap<>();
-    for (int n = readLength(in); n > 0; n--) {
-      partial.put(in.readLong(), readEmission(in));
+    return new Location(epoch, homes, in.readBoolean() ? readLineage(in) : null);
+  }
+
+  private static void writeDigest(Digest digest, DataOutputStream out) throws IOException {
+    out.writeLong(digest.records());
+    out.writeLong(digest.keys());
+    out.writeLong(digest.values());
+    out.writeLong(digest.rows());
+    out.writeBoolean(digest.positional());
+    writeCount(digest.columns().size(), out);
+    for (Digest.Column c : digest.columns()) {
+      out.writeLong(c.all());
+      out.writeLong(c.placed());
+      out.writeDouble(c.sum());
+      out.writeDouble(c.weighted());
+      out.writeDouble(c.magnitude());
     }
-    return new Location(epoch, homes, new Lineage(partial));
+  }
+
+  private static Digest readDigest(DataInputStream in) throws IOException {
+    long records = in.readLong();
+    long keys = in.readLong();
+    long values = in.readLong();
+    long rows = in.readLong();
+    boolean positional = in.readBoolean();
+    List<Digest.Column> columns = new ArrayList<>();
+    for (int n = readLength(in); n > 0; n--) {
+      columns.add(new Digest.Column(in.readLong(), in.readLong(), in.readDouble(), in.readDouble(), in.readDouble()));
+    }
+    return new Digest(records, keys, values, rows, positional, columns);
   }
 
   private static void writeSizes(long[] sizes, DataOutputStream out) throws IOException {

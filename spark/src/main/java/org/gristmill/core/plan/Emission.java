@@ -19,6 +19,16 @@ public record Emission(boolean all, BitSet partitions, long base) {
     return new Emission(false, written, NOBODY);
   }
 
+  /** Without partitions for which the attempt had nothing, so that readers look for them where it inherits from. */
+  public Emission except(BitSet empty) {
+    if (!partitions.intersects(empty)) {
+      return this;
+    }
+    BitSet written = (BitSet) partitions.clone();
+    written.andNot(empty);
+    return new Emission(all, written, base);
+  }
+
   public boolean includes(int partition) {
     return all || partitions.get(partition);
   }

@@ -47,6 +47,9 @@ public final class Settings {
       "How the partitions of a lost executor are recovered. recompute: maps run again and emit only these. resend: map output is also kept in"
           + " a local file and sent again; only maps that ran on the lost executor run again. replicate: every partition is also sent to a second"
           + " executor, which takes over; no map runs again.");
+  public static final Entry REDO = new Entry("spark.gristmill.redo", "keys or strict", "keys",
+      "What a map that runs again must write as before, if tasks may already have read its first output. keys: the same keys in each partition; a"
+          + " job whose values differ, as sums of doubles do in another order, goes on with a warning. strict: the same records.");
   public static final Entry LOCALITY = new Entry("spark.gristmill.locality", "executor or host", "executor",
       "Map statuses ask for a partition's executor, or only for its host.");
   public static final Entry TIMEOUT = new Entry("spark.gristmill.timeoutMs", "ms", "0",
@@ -55,7 +58,7 @@ public final class Settings {
 
   public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
-      PLAN_SHARE, RECOVERY, LOCALITY, TIMEOUT);
+      PLAN_SHARE, RECOVERY, REDO, LOCALITY, TIMEOUT);
 
   private final Function<Entry, String> source;
 

@@ -8,6 +8,10 @@ import org.gristmill.core.home.PageStore;
 
 /** A partition at its home, to be read in pieces: from the store of this executor, or from another executor. */
 public interface PartitionSource {
+  int shuffle();
+
+  int partition();
+
   PartitionIndex index() throws IOException;
 
   /** Asks for a piece; {@link #await} gives it. */

@@ -12,7 +12,9 @@ import org.gristmill.core.format.Segment;
 
 /**
  * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
- * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used.
+ * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used, and always one piece.
+ *
+ * <p>The end is where the last selected segment has been given, and nothing else: a walk that stops before is an exception.
  *
  * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes as a sort shuffle
  * reads it where all is local. Spark promises no order, but programs that take the first or the last of a few records expect one.
@@ -35,6 +37,8 @@ public final class SelectedSegments {
   private final Iterator<Range> ranges;
   private final ArrayDeque<Fetch> underWay = new ArrayDeque<>();
   private final long aheadBytes;
+  private final int selected;
+  private int given;
   private long underWayBytes;
   private Iterator<PartitionIndex.Entry> inRange = List.<PartitionIndex.Entry>of().iterator();
   private long rangeOffset;
@@ -46,7 +50,8 @@ public final class SelectedSegments {
       FetchMetrics metrics) {
     this.source = source;
     this.metrics = metrics;
-    this.aheadBytes = source.local() ? 1 : aheadBytes;
+    this.aheadBytes = source.local() ? 0 : aheadBytes;
+    selected = segments.size();
     ranges = ranges(segments, readBytes).iterator();
   }
 
@@ -58,7 +63,7 @@ public final class SelectedSegments {
   }
 
   private void ask() {
-    while (underWayBytes < aheadBytes && ranges.hasNext()) {
+    while (ranges.hasNext() && (underWay.isEmpty() || underWayBytes < aheadBytes)) {
       Range range = ranges.next();
       underWayBytes += range.bytes;
       underWay.add(new Fetch(range, source.read(range.offset, range.bytes)));
@@ -67,22 +72,38 @@ public final class SelectedSegments {
 
   /** Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is not. */
   public boolean next() throws IOException {
+    if (given == selected) {
+      return false;
+    }
     while (!inRange.hasNext()) {
       ask();
       if (underWay.isEmpty()) {
-        return false;
+        throw new IllegalStateException("partition " + source.partition() + " of shuffle " + source.shuffle() + " would end after "
+            + given + " of " + selected + " segments: this is a fault in Gristmill, please report it");
       }
       Fetch first = underWay.remove();
       underWayBytes -= first.range.bytes;
       arrive(first);
     }
     segment = inRange.next();
+    given++;
     int at = (int) (segment.offset() - rangeOffset);
-    if (!Segment.intact(bytes, at, segment.bytes())) {
-      throw new CorruptSegmentException(segment.mapIndex());
-    }
+    check(at);
     bodyAt = at + Segment.HEADER_BYTES;
     return true;
+  }
+
+  /** Throws if the present segment is not the one that the index names, with the bytes that were written. */
+  private void check(int at) throws IOException {
+    if (!Segment.intact(bytes, at, segment.bytes())) {
+      throw new CorruptSegmentException(segment.mapIndex(), "does not have its checksum");
+    }
+    Segment.Header header = Segment.header(bytes, at, at + segment.bytes());
+    if (header.shuffle() != source.shuffle() || header.partition() != source.partition() || header.mapIndex() != segment.mapIndex()
+        || header.attempt() != segment.attempt() || header.sequence() != segment.sequence() || header.last() != segment.last()
+        || header.records() != segment.records() || header.segmentBytes() != segment.bytes()) {
+      throw new CorruptSegmentException(segment.mapIndex(), "is not the one that the index names: " + header + ", not " + segment);
+    }
   }
 
   /** The bytes that hold the present segment's body, at {@link #bodyAt} for {@link #bodyBytes}. */
@@ -96,6 +117,11 @@ public final class SelectedSegments {
 
   public int bodyBytes() {
     return segment.bytes() - Segment.HEADER_BYTES;
+  }
+
+  /** Records in the present segment. */
+  public int records() {
+    return segment.records();
   }
 
   private void arrive(Fetch fetch) throws IOException {
@@ -134,13 +160,13 @@ public final class SelectedSegments {
     return ranges;
   }
 
-  /** A segment whose bytes are not those that were written. */
+  /** A segment that is not the one that was written. */
   public static final class CorruptSegmentException extends IOException {
     private static final long serialVersionUID = 1L;
     private final int mapIndex;
 
-    CorruptSegmentException(int mapIndex) {
-      super("a segment of map " + mapIndex + " does not have its checksum");
+    CorruptSegmentException(int mapIndex, String fault) {
+      super("a segment of map " + mapIndex + " " + fault);
       this.mapIndex = mapIndex;
     }
 

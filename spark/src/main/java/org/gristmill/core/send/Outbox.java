@@ -246,22 +246,24 @@ public final class Outbox implements AutoCloseable {
     } else {
       failedParcels++;
       s.retryAt = System.nanoTime() + limits.retryMs * 1_000_000;
-      parcel.segments.forEach((queue, segments) -> requeueFailed(s, queue, segments));
+      parcel.segments.forEach((queue, segments) -> requeueFailed(s, queue, parcel.home, segments));
     }
     settle(s);
     notifyAll();
   }
 
-  private void requeueFailed(Shuffle s, int queue, List<QueuedSegment> segments) {
+  private void requeueFailed(Shuffle s, int queue, String home, List<QueuedSegment> segments) {
     int to = queue >= 0 || s.plan.hasReplica(~queue) ? queue : ~queue;
+    boolean moved = !s.target(to).equals(home);
     for (int i = segments.size() - 1; i >= 0; i--) {
       QueuedSegment w = segments.get(i);
-      if (w.tries + 1 >= limits.triesMax) {
+      int tries = moved ? 0 : w.tries + 1; // at the home where it goes now
+      if (tries >= limits.triesMax) {
         s.lost = true;
         droppedSegments++;
         release(w);
       } else {
-        enqueue(s, to, new QueuedSegment(w.shared, w.tries + 1), true);
+        enqueue(s, to, new QueuedSegment(w.shared, tries), true);
         w.shared.copies--;
       }
     }

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Message;
@@ -35,6 +36,7 @@ public final class DriverNode implements Coordinator.Announcer {
   private record Flushing(long version, CompletableFuture<Boolean> done) {}
 
   private final long timeoutMs;
+  private final MapOutputs outputs;
   private final Coordinator coordinator;
   private final Map<String, ExecutorLine> executors = new ConcurrentHashMap<>();
   private final Map<Integer, Flushing> flushes = new ConcurrentHashMap<>();
@@ -46,9 +48,11 @@ public final class DriverNode implements Coordinator.Announcer {
       .with("incompleteReads", () -> counters().incompleteReads()).with("outputsReplaced", () -> counters().outputsReplaced());
   private volatile boolean ending;
 
-  public DriverNode(MapOutputs outputs, double planShare, Recovery recovery, long timeoutMs) {
+  /** @param strict whether a map that runs again must write the same values too */
+  public DriverNode(MapOutputs outputs, double planShare, Recovery recovery, boolean strict, long timeoutMs) {
     this.timeoutMs = timeoutMs;
-    coordinator = new Coordinator(outputs, this, planShare, recovery);
+    this.outputs = outputs;
+    coordinator = new Coordinator(outputs, this, planShare, recovery, strict);
   }
 
   public Coordinator coordinator() {
@@ -66,6 +70,7 @@ public final class DriverNode implements Coordinator.Announcer {
   public void executorAdded(Executor executor, ExecutorLine line) {
     executors.put(executor.id(), line);
     coordinator.executorAdded(executor);
+    coordinator.leaving().forEach(this::handOver); // there may have been no other executor
     LOG.info("Executor {} can be a home of partitions", executor.id());
   }
 
@@ -73,6 +78,7 @@ public final class DriverNode implements Coordinator.Announcer {
     executors.remove(executor);
     if (!ending) {
       coordinator.executorLost(executor);
+      coordinator.leaving().forEach(this::handOver); // partitions may have moved to their replicas there
     }
   }
 
@@ -105,7 +111,8 @@ public final class DriverNode implements Coordinator.Announcer {
     } else if (message instanceof Message.Locate m) {
       Location location =
           coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
-      return done(location == null ? new Message.Done(false) : new Message.Located(location));
+      return done(location == null ? new Message.Done(false)
+          : new Message.Located(location.lineage().version() == m.lineage() ? location.with(null) : location));
     } else if (message instanceof Message.ReadingEnds m) {
       return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));
     } else if (message instanceof Message.Flush m) {
@@ -116,12 +123,55 @@ public final class DriverNode implements Coordinator.Announcer {
     } else if (message instanceof Message.StoreFailed m) {
       coordinator.homeLost(m.shuffle(), m.executor(), m.reason());
       return done(new Message.Done(true));
+    } else if (message instanceof Message.Leaving m) {
+      return handOver(m.executor()).thenApply(Message.Done::new);
+    } else if (message instanceof Message.Refused m) {
+      handOver(m.home());
+      return done(new Message.Done(true));
     }
     throw new IllegalArgumentException("the driver does not understand " + message);
   }
 
   private static CompletableFuture<Message> done(Message message) {
     return CompletableFuture.completedFuture(message);
+  }
+
+  /**
+   * An executor is being decommissioned: its partitions get new homes, and it sends there what it has. Completes when that has arrived
+   * for all shuffles, with false if something has not.
+   */
+  private CompletableFuture<Boolean> handOver(String executor) {
+    List<CompletableFuture<Boolean>> answers = new ArrayList<>();
+    coordinator.leaving(executor).forEach((shuffle, epoch) -> {
+      List<Long> attempts = coordinator.unflushed(shuffle, executor);
+      answers.add(flush(shuffle, executor, attempts).thenApply(ok -> {
+        if (ok) {
+          coordinator.handedOver(shuffle, executor, epoch);
+        }
+        return ok;
+      }));
+    });
+    return all(answers);
+  }
+
+  /** Has one executor send what it holds of the shuffle, which includes these attempts. */
+  private CompletableFuture<Boolean> flush(int shuffle, String executor, List<Long> attempts) {
+    ExecutorLine line = executors.get(executor);
+    if (line == null) {
+      return CompletableFuture.completedFuture(false);
+    }
+    return line.ask(new Message.Flush(shuffle), timeoutMs).toCompletableFuture().handle((answer, error) -> {
+      boolean ok = error == null && ((Message.Done) answer).ok();
+      if (ok) {
+        coordinator.flushed(shuffle, attempts);
+      }
+      return ok;
+    });
+  }
+
+  private static CompletableFuture<Boolean> all(List<CompletableFuture<Boolean>> answers) {
+    return CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0]))
+        .thenApply(ignored -> answers.stream().allMatch(CompletableFuture::join));
   }
 
   /** Has every executor send what it holds of the shuffle; joins a flush that covers all commits and plans so far. */
@@ -134,30 +184,35 @@ public final class DriverNode implements Coordinator.Announcer {
     Map<String, List<Long>> covered = coordinator.flushBegins(shuffle);
     List<CompletableFuture<Boolean>> answers = new ArrayList<>();
     covered.forEach((executor, attempts) -> {
-      ExecutorLine line = executors.get(executor);
-      if (line != null) {
-        answers.add(line.ask(new Message.Flush(shuffle), timeoutMs).toCompletableFuture().handle((answer, error) -> {
-          boolean ok = error == null && ((Message.Done) answer).ok();
-          if (ok) {
-            coordinator.flushed(shuffle, attempts);
-          }
-          return ok;
-        }));
+      if (executors.containsKey(executor)) {
+        answers.add(flush(shuffle, executor, attempts));
       }
     });
-    CompletableFuture<Boolean> done = CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0]))
-        .thenApply(ignored -> answers.stream().allMatch(CompletableFuture::join));
+    CompletableFuture<Boolean> done = all(answers);
     flushes.put(shuffle, new Flushing(version, done));
     return done;
   }
 
   @Override
   public void publish(PlanUpdate update) {
+    outputs.keep(update.plan().shuffle(), update.executors());
     executors.values().forEach(line -> line.send(new Message.Planned(update)));
   }
 
   @Override
   public void log(String line) {
     LOG.info("{}", line);
+  }
+
+  @Override
+  public void detail(Supplier<String> line) {
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{}", line.get());
+    }
+  }
+
+  @Override
+  public void warn(String line) {
+    LOG.warn("{}", line);
   }
 }

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -18,11 +19,14 @@ import java.util.function.BooleanSupplier;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.format.PartitionIndex;
+import org.gristmill.core.format.Segment;
 import org.gristmill.core.home.PageStore;
 import org.gristmill.core.lifecycle.RemovedShuffles;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Executor;
+import org.gristmill.core.plan.Lineage;
 import org.gristmill.core.plan.Location;
+import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Settings;
 import org.gristmill.core.read.FetchTimeout;
@@ -56,10 +60,14 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final LongAdder remoteBytes = new LongAdder();
   private final LongAdder loserBytes = new LongAdder();
   private final Map<String, Executor> homes = new ConcurrentHashMap<>();
+  private final UnreachableExecutors unreachable = new UnreachableExecutors(LOG);
   private final AtomicLong parcels = new AtomicLong();
   private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
   private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
+  private final Map<Integer, Lineage> lineages = new ConcurrentHashMap<>(); // the newest that the driver has sent of each shuffle
   private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
+  private final Map<Integer, Plan> givenAway = new ConcurrentHashMap<>(); // the last plan of each shuffle that this executor hands over
+  private final Set<String> refusing = ConcurrentHashMap.newKeySet();
   private final RemovedShuffles removed = new RemovedShuffles();
   private final ScheduledExecutorService later =
       Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
@@ -137,11 +145,17 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   /** Null if the map statuses that the reader has may be of outputs that were replaced. */
   public Location locate(Message.Locate locate) {
-    if (!(call(locate) instanceof Message.Located located)) {
+    Lineage known = lineages.getOrDefault(locate.shuffle(), Lineage.NONE);
+    if (!(call(locate.knowing(known)) instanceof Message.Located located)) {
       return null;
     }
-    located.location().homes().forEach(home -> homes.put(home.id(), home));
-    return located.location();
+    Location found = located.location();
+    found.homes().forEach(home -> homes.put(home.id(), home));
+    if (found.lineage() == null) {
+      return found.with(known); // this one, whatever other tasks have got meanwhile: the driver has said that it fits
+    }
+    lineages.merge(locate.shuffle(), found.lineage(), (a, b) -> a.version() > b.version() ? a : b);
+    return found;
   }
 
   /** False if what a task attempt has read of a shuffle was replaced meanwhile. */
@@ -179,6 +193,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     removed.remove(shuffle);
     outbox.remove(shuffle);
     refills.remove(shuffle);
+    givenAway.remove(shuffle);
+    lineages.remove(shuffle);
     try {
       store.remove(shuffle);
       if (sent != null) {
@@ -208,11 +224,42 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   /** A plan is made or has changed: lets the outbox send by it, and sends again what partitions that have moved need. */
   public void planned(PlanUpdate update) {
     update.executors().forEach(executor -> homes.put(executor.id(), executor));
+    int shuffle = update.plan().shuffle();
+    boolean mine = update.leaving().equals(executorId);
+    if (mine || givenAway.containsKey(shuffle)) { // first: what arrives from now on is refused, what has arrived is sent
+      givenAway.merge(shuffle, update.plan(), (known, told) -> told.epoch() > known.epoch() ? told : known);
+    }
     outbox.plan(update.plan());
-    if (sent != null && !update.refill().isEmpty()) {
-      int shuffle = update.plan().shuffle();
-      CompletableFuture<Boolean> done = CompletableFuture.supplyAsync(() -> refill(shuffle, update.refill()), refiller);
+    PageStore from = mine ? store : update.leaving().isEmpty() ? sent : null;
+    if (from != null && !update.refill().isEmpty()) {
+      CompletableFuture<Boolean> done = CompletableFuture.supplyAsync(() -> refill(from, shuffle, update.refill()), refiller);
       refills.merge(shuffle, done, (before, now) -> before.thenCombine(now, Boolean::logicalAnd));
+    }
+  }
+
+  /**
+   * This executor is being decommissioned: hands its partitions over to others, and returns when these have them, or when that cannot
+   * be done; the maps of what is lost then run again when a reader needs it.
+   */
+  public void handOver() {
+    long sentBefore = -1;
+    boolean done = false;
+    while (!done && sentBefore != outbox.counters().sentBytes()) { // else nothing was sent for a time-out
+      sentBefore = outbox.counters().sentBytes();
+      done = ((Message.Done) spark.ask(new Message.Leaving(executorId), 2 * timeoutMs)).ok(); // the driver waits once
+    }
+    if (done) {
+      LOG.info("Executor {} is being decommissioned and has handed over its partitions: {}", executorId, metrics);
+    } else {
+      LOG.warn("Executor {} is being decommissioned and could not hand over all of its partitions; maps will run again for what a reader does"
+          + " not find. Earlier lines of this log, or those of the driver, say why", executorId);
+    }
+  }
+
+  /** An executor takes no parcels any more, because it is being decommissioned. It may not be able to tell the driver itself. */
+  public void refused(String home) {
+    if (refusing.add(home)) {
+      untilDone("say that executor " + home + " is leaving", () -> ((Message.Done) call(new Message.Refused(home))).ok());
     }
   }
 
@@ -261,12 +308,15 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     }
   }
 
-  /** Queues all copies of these partitions again. True if that was possible. */
-  private boolean refill(int shuffle, BitSet partitions) {
+  /** Queues all segments of these partitions that a store of this executor has. True if that was possible. */
+  private boolean refill(PageStore from, int shuffle, BitSet partitions) {
     try {
       for (int p = partitions.nextSetBit(0); p >= 0; p = partitions.nextSetBit(p + 1)) {
-        for (PartitionIndex.Entry segment : sent.index(shuffle, p).entries()) {
-          outbox.add(shuffle, p, sent.read(shuffle, p, segment.offset(), segment.bytes()));
+        for (PartitionIndex.Entry entry : from.index(shuffle, p).entries()) {
+          byte[] segment = from.read(shuffle, p, entry.offset(), entry.bytes());
+          if (Segment.intact(segment, 0, segment.length)) { // else no home would take it; its map runs again
+            outbox.add(shuffle, p, segment);
+          }
         }
       }
       return true;
@@ -279,19 +329,22 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   @Override
   public CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel) {
     if (home.equals(executorId)) {
-      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> notSent(home, shuffle, error));
+      return CompletableFuture.runAsync(() -> receive(parcel), local).whenComplete((ok, error) -> sent(home, shuffle, error));
     }
     try {
-      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel));
-    } catch (Throwable e) { // what goes wrong later Spark logs
-      notSent(home, shuffle, e);
+      return spark.upload(homes.get(home), shuffle, parcels.getAndIncrement(), joined(parcel))
+          .whenComplete((ok, error) -> sent(home, shuffle, error));
+    } catch (Throwable e) { // Spark's transport throws checked exceptions without saying so
+      unreachable.failed(home, shuffle, e);
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  private static void notSent(String home, int shuffle, Throwable error) {
-    if (error != null) {
-      LOG.warn("A parcel of shuffle {} was not sent to executor {}", shuffle, home, error);
+  private void sent(String home, int shuffle, Throwable error) {
+    if (error == null) {
+      unreachable.reached(home);
+    } else {
+      unreachable.failed(home, shuffle, error);
     }
   }
 
@@ -316,11 +369,24 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   public void receive(List<byte[]> parcel) {
     try {
       store.receive(parcel);
+      refuseGivenAway(parcel);
     } catch (IOException e) {
       throw new IllegalStateException("a parcel could not be read", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while a parcel waited for the disk", e);
+    }
+  }
+
+  /** Fails if the parcel came after its partitions were handed over, so that its sender sends it to their new homes. */
+  private void refuseGivenAway(List<byte[]> parcel) throws IOException {
+    for (byte[] segment : givenAway.isEmpty() ? List.<byte[]>of() : parcel) {
+      Segment.Header header = Segment.header(segment, 0, segment.length);
+      Plan plan = givenAway.get(header.shuffle());
+      if (plan != null && !plan.homes()[header.partition()].equals(executorId) && !plan.replicas()[header.partition()].equals(executorId)) {
+        throw new IOException("executor " + executorId + " is being decommissioned; partition " + header.partition() + " of shuffle "
+            + header.shuffle() + " has moved to executor " + plan.homes()[header.partition()]);
+      }
     }
   }
 

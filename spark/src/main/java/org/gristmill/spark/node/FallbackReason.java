@@ -33,7 +33,7 @@ public interface FallbackReason {
   record Found(String sentence, boolean always) {}
 
   List<FallbackReason> ALL = List.of(new TooManyPartitions(), new ExternalService(), new PushBasedMerge(), new OldFetchProtocol(),
-      new Decommissioning(), new OneProcess(), new TooSmall());
+      new OtherDataPath(), new FallbackStorage(), new OneProcess(), new TooSmall());
 
   static Optional<Found> firstFor(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency,
       boolean oneProcess) {
@@ -127,12 +127,37 @@ public interface FallbackReason {
     }
   }
 
-  /** An executor that is being decommissioned refuses parcels, and the plugin is not told. */
-  record Decommissioning() implements FallbackReason {
+  /** A plugin that a user has chosen to keep the sort shuffle's files elsewhere, as on remote storage. */
+  record OtherDataPath() implements FallbackReason {
+    private static final String KEY = "spark.shuffle.sort.io.plugin.class";
+    private static final String SPARKS_OWN = "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
+
     @Override
     public Optional<String> check(Shuffle s) {
-      return s.conf.getBoolean("spark.decommission.enabled", false)
-          ? Optional.of("spark.decommission.enabled is true, and partitions do not move off an executor that is leaving; set it to false")
+      String set = s.conf.get(KEY, SPARKS_OWN).trim();
+      return set.equals(SPARKS_OWN) ? Optional.empty()
+          : Optional.of(KEY + " is " + set + ", which would not get our files; remove that setting to use Gristmill and local disks");
+    }
+
+    @Override
+    public boolean mustFallBack() {
+      return true;
+    }
+
+    @Override
+    public boolean always() {
+      return true;
+    }
+  }
+
+  /** Executors that are decommissioned would copy the sort shuffle's files there. */
+  record FallbackStorage() implements FallbackReason {
+    private static final String KEY = "spark.storage.decommission.fallbackStorage.path";
+
+    @Override
+    public Optional<String> check(Shuffle s) {
+      return s.conf.getBoolean("spark.decommission.enabled", false) && s.conf.contains(KEY)
+          ? Optional.of(KEY + " is " + s.conf.get(KEY) + ", and executors that leave do not copy our partitions there; remove that setting")
           : Optional.empty();
     }
 

@@ -78,8 +78,9 @@ public final class PartitionBuffers {
   private final long[] lengths;
   private final GrowingBuffer sealed = new GrowingBuffer(1 << 16);
   private final GrowingBuffer dropped = new GrowingBuffer(START_BYTES);
-  private long digestRecords;
-  private long digestSum;
+  private final DigestSums digest;
+  private final boolean rows; // of SQL, without keys
+  private int columnBytes = -1;
   private long capacity;
   private long peak;
 
@@ -99,6 +100,8 @@ public final class PartitionBuffers {
     this.sink = sink;
     this.metrics = metrics;
     this.serializer = serializer;
+    digest = new DigestSums(dependency.partitioner());
+    rows = serializer.getClass().getName().equals("org.apache.spark.sql.execution.UnsafeRowSerializerInstance");
     int partitions = dependency.partitioner().numPartitions();
     buffers = new GrowingBuffer[partitions];
     records = new int[partitions];
@@ -117,24 +120,35 @@ public final class PartitionBuffers {
 
   /** Takes a record; {@code emitted} is false for a partition of which an earlier attempt's output stands. */
   void write(int partition, Object key, Object value, boolean emitted) throws IOException {
-    digestRecords++;
     if (shared == null) {
-      digestSum += RecordHash.of(key, value, partition, serializer);
+      digest.add(partition, key, value, serializer);
     } else if (!emitted) {
       dropped.restart(0);
-      shared.target = dropped;
-      writeShared(key, value);
-      digestSum += Digest.hash(dropped.bytes(), 0, dropped.length(), Digest.start(partition));
+      writeShared(dropped, partition, key, value);
     }
     if (emitted) {
       emit(partition, key, value);
     }
   }
 
-  private void writeShared(Object key, Object value) {
+  private void writeShared(GrowingBuffer target, int partition, Object key, Object value) {
+    int start = target.length();
+    shared.target = target;
     sharedStream.writeKey(key, ANY);
-    sharedStream.writeValue(value, ANY);
-    sharedStream.flush();
+    if (rows) {
+      if (columnBytes < 0) {
+        columnBytes = SqlRows.columnBytes(value);
+      }
+      sharedStream.writeValue(value, ANY);
+      sharedStream.flush();
+      digest.addRow(partition, key, target.bytes(), start, target.length(), columnBytes);
+    } else {
+      sharedStream.flush();
+      int keyEnd = target.length();
+      sharedStream.writeValue(value, ANY);
+      sharedStream.flush();
+      digest.add(partition, key, value, target.bytes(), start, keyEnd, target.length());
+    }
   }
 
   private void emit(int partition, Object key, Object value) throws IOException {
@@ -147,10 +161,7 @@ public final class PartitionBuffers {
     }
     int before = buffer.capacity();
     if (shared != null) {
-      int start = buffer.length();
-      shared.target = buffer;
-      writeShared(key, value);
-      digestSum += Digest.hash(buffer.bytes(), start, buffer.length(), Digest.start(partition));
+      writeShared(buffer, partition, key, value);
     } else {
       if (ownStreams[partition] == null) {
         ownStreams[partition] = serializer.serializeStream(buffer);
@@ -193,7 +204,7 @@ public final class PartitionBuffers {
 
   /** Of all records, with Spark's own checksum of them. */
   Digest digest(long rows) {
-    return new Digest(digestRecords, digestSum, rows);
+    return digest.digest(rows);
   }
 
   long peakBytes() {

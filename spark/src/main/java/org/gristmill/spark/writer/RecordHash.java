@@ -10,8 +10,8 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * The hash of a record that is serialised into a stream where its bytes depend on the records before it, as Java's serialiser writes them.
- * Of the usual types it is that of their value; of others that of their bytes, serialised alone. Two equal records of two attempts have
+ * The hash of a key or value that is serialised into a stream where its bytes depend on the records before it, as Java's serialiser writes
+ * them. Of the usual types it is that of their value; of others that of their bytes, serialised alone. Equal objects of two attempts have
  * the same hash also if these ran in different processes: so {@code hashCode} is used only where its result is specified.
  */
 final class RecordHash {
@@ -19,11 +19,8 @@ final class RecordHash {
 
   private RecordHash() {}
 
-  static long of(Object key, Object value, int partition, SerializerInstance serializer) {
-    return Digest.spread(add(add(Digest.start(partition), key, serializer), value, serializer));
-  }
-
-  private static long add(long hash, Object o, SerializerInstance serializer) {
+  /** Takes an object into a hash. */
+  static long add(long hash, Object o, SerializerInstance serializer) {
     if (o == null) {
       return Digest.step(hash, Long.MIN_VALUE + 1);
     } else if (o instanceof Tuple2 || o instanceof Tuple3) {
@@ -51,7 +48,7 @@ final class RecordHash {
   }
 
   /** All characters, because many strings have the same {@code hashCode}, "Aa" and "BB" among them. */
-  private static long addText(long hash, String text) {
+  static long addText(long hash, String text) {
     long h = Digest.step(hash, text.length());
     long word = 0;
     for (int i = 0; i < text.length(); i++) {

@@ -27,7 +27,7 @@ import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
 class CoordinatorTest {
-  private static final Digest SAME = new Digest(10, 1234, 0);
+  private static final Digest SAME = new Digest(10, 12, 34, 0, false, List.of());
   private final RecordingDriver driver = new RecordingDriver();
   private final List<String> done = driver.done;
   private final List<Plan> plans = driver.plans;
@@ -35,7 +35,7 @@ class CoordinatorTest {
   private Coordinator coordinator = coordinator(0.5, Recovery.RECOMPUTE);
 
   private Coordinator coordinator(double planShare, Recovery recovery) {
-    return new Coordinator(driver, driver, planShare, recovery);
+    return new Coordinator(driver, driver, planShare, recovery, false);
   }
 
   private void executors(String... ids) {

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
+import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 
@@ -11,6 +13,8 @@ import org.gristmill.core.plan.PlanUpdate;
 public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   final List<String> done = new ArrayList<>();
   final List<Plan> plans = new ArrayList<>();
+  final List<String> lines = new ArrayList<>();
+  final List<String> details = new ArrayList<>();
   final List<PlanUpdate> published = new ArrayList<>();
 
   @Override
@@ -30,6 +34,14 @@ public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   }
 
   @Override
+  public void move(int shuffle, String from, List<Executor> to) {
+    done.add("move from " + from + " to " + to.stream().map(Executor::id).toList());
+  }
+
+  @Override
+  public void keep(int shuffle, List<Executor> homes) {}
+
+  @Override
   public void fail(int stage, String reason) {}
 
   @Override
@@ -39,5 +51,17 @@ public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   }
 
   @Override
-  public void log(String line) {}
+  public void log(String line) {
+    lines.add(line);
+  }
+
+  @Override
+  public void detail(Supplier<String> line) {
+    details.add(line.get());
+  }
+
+  @Override
+  public void warn(String line) {
+    done.add("warn " + line);
+  }
 }

@@ -24,8 +24,9 @@ import org.junit.jupiter.api.Test;
  * and nothing was said. A map that runs again is now compared with what it wrote before.
  */
 class RedoTest {
-  private static final Digest FIRST = new Digest(10, 1234, 77);
-  private static final Digest OTHER = new Digest(10, 4321, 78);
+  private static final Digest FIRST = new Digest(10, 12, 34, 77, false, List.of());
+  private static final Digest OTHER = new Digest(10, 21, 43, 78, false, List.of());
+  private static final Digest OTHER_VALUES = new Digest(10, 12, 43, 78, false, List.of());
   private final Set<Long> elsewhere = new HashSet<>();
   private final Set<Long> lateStatuses = new HashSet<>();
   private long trackerEpoch = 1;
@@ -50,11 +51,14 @@ class RedoTest {
     @Override
     public void fail(int stage, String reason) {
       done.add("fail stage " + stage);
-      assertTrue(reason.contains("map 0 of shuffle 1 has run again") && reason.contains("checkpoint()"), reason);
+      done.add("by " + reason.substring(0, reason.indexOf(" has run again")));
+      assertTrue(reason.contains("checkpoint()")
+          && reason.contains("spark.gristmill.recovery=replicate"), reason);
+      assertTrue(("Job aborted due to stage failure: " + reason).length() < 300, reason);
     }
   };
   private final List<String> done = driver.done;
-  private final Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE);
+  private Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE, false);
 
   /** One map of two partitions, one at each executor; a is lost with its partition after the map was written and delivered. */
   @BeforeEach
@@ -110,8 +114,8 @@ class RedoTest {
     assertTrue(commit(2, 5, FIRST));
     assertEquals(77, coordinator.commit(2, 6, 10, 1, new long[2], OTHER).rows(), "readers of it read the first");
     assertTrue(coordinator.start(2, 0, 7, "b").nothing());
-    assertTrue(commit(2, 7, new Digest(0, 0, 0)), "it has not run, and stands for the first");
-    assertEquals(77, coordinator.commit(2, 7, 0, 1, new long[2], new Digest(0, 0, 0)).rows(), "as Spark's checksum says");
+    assertTrue(commit(2, 7, Digest.EMPTY), "it has not run, and stands for the first");
+    assertEquals(77, coordinator.commit(2, 7, 0, 1, new long[2], Digest.EMPTY).rows(), "as Spark's checksum says");
   }
 
   @Test
@@ -204,6 +208,92 @@ class RedoTest {
     assertTrue(coordinator.start(2, 0, 6, "b").all());
     assertTrue(commit(2, 6, OTHER));
     assertEquals(0, coordinator.counters().outputsReplaced());
+  }
+
+  /** A job of sums of doubles, two shuffles deep, was cancelled when an executor died after the first results. */
+  @Test
+  void aRedoWithTheSameKeysAndOtherValuesCountsAndIsSaidOnce() {
+    assertTrue(reads(50, 3));
+    assertTrue(coordinator.readingEnds(1, 50));
+    coordinator.executorLost("a");
+    assertFalse(coordinator.start(1, 0, 1, "b").all());
+    assertTrue(commit(1, 1, OTHER_VALUES));
+    assertEquals(78, coordinator.commit(1, 1, 10, 10, new long[] {5, 5}, OTHER_VALUES).rows(), "as Spark's checksum says");
+    coordinator.start(1, 0, 2, "b");
+    assertTrue(coordinator.readingEnds(1, 50), "what it has read stays good");
+    assertFalse(done.contains("fail stage 3"));
+    List<String> warnings = done.stream().filter(line -> line.startsWith("warn ")).toList();
+    assertEquals(1, warnings.size());
+    assertTrue(warnings.get(0).contains("spark.gristmill.redo=strict") && warnings.get(0).length() < 300, warnings.get(0));
+  }
+
+  @Test
+  void otherValuesCountAsOtherKeysIfTheUserWantsItStrict() {
+    coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE, true);
+    aMapIsWritten();
+    assertTrue(reads(50, 3));
+    assertTrue(coordinator.readingEnds(1, 50));
+    coordinator.executorLost("a");
+    coordinator.start(1, 0, 1, "b");
+    assertFalse(commit(1, 1, OTHER_VALUES));
+    assertTrue(done.contains("fail stage 3"));
+  }
+
+  /** By chance the random keys of one map gave as many records in each partition as before; another map shows what they are. */
+  @Test
+  void whatCountedInSpiteOfOtherValuesIsRevokedWhenKeysOfTheShuffleDiffer() {
+    coordinator.executorAdded(new Executor("c", "host", 1));
+    coordinator.shuffleAdded(2, 2, 3, () -> true);
+    for (int map = 0; map < 2; map++) {
+      coordinator.start(2, map, 20 + map, "b");
+      assertTrue(coordinator.commit(2, 20 + map, 10, 10, new long[] {5, 5, 5}, FIRST).accepted());
+      coordinator.taskSucceeded(20 + map);
+    }
+    coordinator.flushBegins(2).forEach((executor, attempts) -> coordinator.flushed(2, attempts));
+    coordinator.executorLost("a");
+    assertFalse(coordinator.start(2, 0, 30, "b").all());
+    assertTrue(coordinator.commit(2, 30, 10, 10, new long[] {5, 5, 5}, OTHER_VALUES).accepted());
+    coordinator.taskSucceeded(30);
+    assertNotNull(coordinator.locate(2, 0, 3, 60, 4, trackerEpoch));
+    assertNotNull(coordinator.locate(2, 0, 3, 61, 4, trackerEpoch));
+    assertTrue(coordinator.readingEnds(2, 60));
+    coordinator.start(2, 1, 31, "b");
+    assertFalse(coordinator.commit(2, 31, 10, 10, new long[] {5, 5, 5}, OTHER).accepted());
+    assertTrue(done.contains("unregister 2 [30]"), done.toString());
+    assertTrue(done.containsAll(List.of("fail stage 4", "by map 1 of shuffle 2")), done.toString());
+    assertFalse(coordinator.readingEnds(2, 61));
+    assertTrue(coordinator.start(2, 0, 32, "b").all(), "nothing is inherited from what was mixed");
+    assertTrue(coordinator.commit(2, 32, 10, 10, new long[] {5, 5, 5}, FIRST).accepted());
+    coordinator.start(2, 1, 33, "b");
+    assertTrue(coordinator.commit(2, 33, 10, 10, new long[] {5, 5, 5}, OTHER).accepted());
+  }
+
+  /** A redo is compared with every attempt that partitions are still read from, not only with the last one. */
+  @Test
+  void aRedoIsComparedWithAllThatItInheritsFrom() {
+    Digest.Column here = new Digest.Column(7, 8, 1, 1, 1);
+    Digest.Column moved = new Digest.Column(7, 9, 1, 1, 1);
+    Digest.Column other = new Digest.Column(5, 6, 9, 9, 9);
+    coordinator.shuffleRemoved(1);
+    executor("c");
+    coordinator.shuffleAdded(2, 1, 3, () -> true);
+    coordinator.start(2, 0, 20, "b");
+    assertTrue(three(20, here));
+    coordinator.flushBegins(2).forEach((executor, attempts) -> coordinator.flushed(2, attempts));
+    coordinator.executorLost("a");
+    assertFalse(coordinator.start(2, 0, 21, "b").all());
+    assertTrue(three(21, other));
+    coordinator.flushBegins(2).forEach((executor, attempts) -> coordinator.flushed(2, attempts));
+    coordinator.executorLost("c");
+    assertFalse(coordinator.start(2, 0, 22, "b").all());
+    assertFalse(three(22, moved), "its records are where those of the second were, but not where those of the first were");
+  }
+
+  private boolean three(long attempt, Digest.Column column) {
+    boolean accepted = coordinator.commit(2, attempt, 10, 10, new long[] {5, 5, 5},
+        new Digest(10, 12, column.placed(), 0, false, List.of(column))).accepted();
+    coordinator.taskSucceeded(attempt);
+    return accepted;
   }
 
   @Test

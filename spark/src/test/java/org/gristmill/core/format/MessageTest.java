@@ -29,12 +29,15 @@ class MessageTest {
     Emission partial = new Emission(false, some, 9);
     for (Message m : List.of(new Message.Register("1", "host", 7337), new Message.Start(1, 2, 1L << 40, "1"),
         new Message.Begin(partial), new Message.Begin(Emission.ALL), new Message.PlanRequest(4), new Message.Locate(1, 2, 3, 1L << 40, 5, 6),
+        new Message.Locate(1, 2, 3, 1L << 40, 5, 6, 1L << 33),
         new Message.Planned(new PlanUpdate(new Plan(3, 2, new String[] {"1", "2", "1"}), List.of(A, B), some)),
         new Message.Planned(new PlanUpdate(new Plan(3, 2, new String[] {"1", "2"}, new String[] {"2", ""}), List.of(A, B),
             new BitSet())),
         new Message.Planned(new PlanUpdate(new Plan(3, 0, new String[0]), List.of(), new BitSet())),
         new Message.Flush(5), new Message.Done(false),
-        new Message.Located(new Location(2, List.of(A, B, A), new Lineage(Map.of(10L, partial)))),
+        new Message.Located(new Location(2, List.of(A, B, A), new Lineage(1L << 33, Map.of(10L, partial, 5L, partial, 1L << 40,
+            new Emission(false, new BitSet(), Emission.NOBODY))))),
+        new Message.Located(new Location(2, List.of(A, B, A), Lineage.NONE)), new Message.Located(new Location(2, List.of(A), null)),
         new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.StoreFailed(1, "1", "disk full"),
         new Message.ReadingEnds(1, 1L << 40))) {
       assertEquals(m, Message.decode(Message.encode(m)));
@@ -44,10 +47,10 @@ class MessageTest {
   @Test
   void sizesOfEveryMagnitudeAreReadBack() {
     long[] sizes = {0, 1, 127, 128, 300, 1L << 31, Long.MAX_VALUE};
-    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes,
-        new Digest(5, -6, 7))));
+    Digest digest = new Digest(5, -6, 7, -8, true, List.of(new Digest.Column(1, -2, 0.5, -0.25, 3), new Digest.Column(-1, 2, 5, 6, 7)));
+    Message.Commit commit = (Message.Commit) Message.decode(Message.encode(new Message.Commit(1, 2, 3, 4, sizes, digest)));
     assertArrayEquals(sizes, commit.sizes());
-    assertEquals(new Digest(5, -6, 7), commit.digest());
+    assertEquals(digest, commit.digest());
     Message.Committed shaped = (Message.Committed) Message.decode(Message.encode(new Message.Committed(true, "1", "h", 5, sizes, -8)));
     assertArrayEquals(sizes, shaped.sizes());
     assertEquals(List.of("1", "h", 5), List.of(shaped.executor(), shaped.host(), shaped.port()));

@@ -207,7 +207,7 @@ class HostileLengthsTest {
   @Test
   void theDriverRefusesNumbersThatAShuffleDoesNotHave() throws Throwable {
     RecordingDriver driver = new RecordingDriver();
-    Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE);
+    Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE, false);
     coordinator.executorAdded(new Executor("a", "host", 1));
     coordinator.shuffleAdded(1, 2, 3, () -> true);
     coordinator.start(1, 0, 5, "a");
@@ -219,9 +219,9 @@ class HostileLengthsTest {
         refused(() -> coordinator.missing(1, number, Map.of(0, 5L), null, "why"));
       });
     }
-    refused(() -> coordinator.commit(1, 5, 1, 1, new long[2], new Digest(0, 0, 0)));
-    refused(() -> coordinator.commit(1, 5, 1, 1, new long[] {1, -1, 1}, new Digest(0, 0, 0)));
-    assertTrue(coordinator.commit(1, 5, 1, 1, new long[3], new Digest(0, 0, 0)).accepted());
+    refused(() -> coordinator.commit(1, 5, 1, 1, new long[2], Digest.EMPTY));
+    refused(() -> coordinator.commit(1, 5, 1, 1, new long[] {1, -1, 1}, Digest.EMPTY));
+    assertTrue(coordinator.commit(1, 5, 1, 1, new long[3], Digest.EMPTY).accepted());
   }
 
   private static void refused(Executable call) {

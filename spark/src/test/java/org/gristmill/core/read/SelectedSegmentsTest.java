@@ -1,11 +1,16 @@
 package org.gristmill.core.read;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.UnaryOperator;
+import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.format.Segment;
 import org.gristmill.core.home.PageStore;
 import org.junit.jupiter.api.AfterEach;
@@ -50,10 +55,17 @@ class SelectedSegmentsTest {
   }
 
   private String read(int readBytes) throws IOException, InterruptedException {
-    SelectedSegments segments = new SelectedSegments(new PartitionSource.Local(store, 1, 0), store.index(1, 0).entries(), readBytes, 1,
-        UNCOUNTED);
+    return read(new PartitionSource.Local(store, 1, 0), readBytes, 1);
+  }
+
+  private static String read(PartitionSource source, int readBytes, long aheadBytes) throws IOException {
+    return read(source, readBytes, aheadBytes, Integer.MAX_VALUE);
+  }
+
+  private static String read(PartitionSource source, int readBytes, long aheadBytes, int most) throws IOException {
+    SelectedSegments segments = new SelectedSegments(source, source.index().entries(), readBytes, aheadBytes, UNCOUNTED);
     StringBuilder read = new StringBuilder();
-    while (segments.next()) {
+    for (int i = 0; i < most && segments.next(); i++) {
       read.append(new String(segments.bytes(), segments.bodyAt(), segments.bodyBytes(), StandardCharsets.US_ASCII)).append(' ');
     }
     return read.toString();
@@ -63,6 +75,73 @@ class SelectedSegmentsTest {
   @Test
   void inOnePieceTheyComeAsTheMapsWroteThem() throws Exception {
     assertEquals("0a 1a 1b 2a ", read(1 << 20));
+  }
+
+  /** With {@code spark.reducer.maxSizeInFlight=512k}, read as 0 MiB, nothing was asked for, and that was taken for the end. */
+  @Test
+  void fromAnotherExecutorEverySegmentComesHoweverLittleMayBeUnderWay() throws Exception {
+    for (long aheadBytes : new long[] {Long.MIN_VALUE, 0, 1, 100, Long.MAX_VALUE}) {
+      assertEquals("1b 2a 0a 1a ", read(new Elsewhere(store, bytes -> bytes), 2 * (Segment.HEADER_BYTES + 2), aheadBytes));
+      assertEquals("2a 1b 0a 1a ", read(new Elsewhere(store, bytes -> bytes), 0, aheadBytes));
+    }
+  }
+
+  /** A segment whose checksum is right can still be another one than the index names. */
+  @Test
+  void aSegmentThatIsNotTheOneOfTheIndexIsRefused() throws Exception {
+    List<byte[]> others = List.of(sealed(2, 0, 2, 2, 0, true, 1), sealed(1, 1, 2, 2, 0, true, 1), sealed(1, 0, 3, 2, 0, true, 1),
+        sealed(1, 0, 2, 3, 0, true, 1), sealed(1, 0, 2, 2, 1, true, 1), sealed(1, 0, 2, 2, 0, false, 1), sealed(1, 0, 2, 2, 0, true, 2));
+    for (byte[] other : others) {
+      var e = assertThrows(SelectedSegments.CorruptSegmentException.class, () -> read(new Elsewhere(store, bytes -> other), 0, 0));
+      assertTrue(e.getMessage().contains("is not the one that the index names"), e.getMessage());
+      assertEquals(2, e.mapIndex());
+    }
+    assertEquals("2a ", read(new Elsewhere(store, bytes -> sealed(1, 0, 2, 2, 0, true, 1)), 0, 0, 1));
+  }
+
+  private static byte[] sealed(int shuffle, int partition, int map, long attempt, int sequence, boolean last, int records) {
+    byte[] bytes = new byte[Segment.HEADER_BYTES + 2];
+    bytes[Segment.HEADER_BYTES] = '2';
+    bytes[Segment.HEADER_BYTES + 1] = 'a';
+    Segment.seal(bytes, bytes.length, shuffle, partition, map, attempt, sequence, last, records);
+    return bytes;
+  }
+
+  /** The store of another executor, and what becomes of its bytes on the way. */
+  private record Elsewhere(PageStore store, UnaryOperator<byte[]> way) implements PartitionSource {
+    @Override
+    public int shuffle() {
+      return 1;
+    }
+
+    @Override
+    public int partition() {
+      return 0;
+    }
+
+    @Override
+    public PartitionIndex index() throws IOException {
+      return store.index(1, 0);
+    }
+
+    @Override
+    public CompletableFuture<byte[]> read(long offset, int length) {
+      try {
+        return CompletableFuture.completedFuture(way.apply(store.read(1, 0, offset, length)));
+      } catch (IOException e) {
+        return CompletableFuture.failedFuture(e);
+      }
+    }
+
+    @Override
+    public byte[] await(CompletableFuture<byte[]> read) {
+      return read.join();
+    }
+
+    @Override
+    public boolean local() {
+      return false;
+    }
   }
 
   @Test

@@ -9,6 +9,7 @@ import java.util.Set;
 import org.apache.spark.SparkConf;
 import org.apache.spark.serializer.JavaSerializer;
 import org.apache.spark.serializer.SerializerInstance;
+import org.gristmill.core.format.Digest;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
@@ -16,7 +17,11 @@ class RecordHashTest {
   private final SerializerInstance serializer = new JavaSerializer(new SparkConf(false)).newInstance();
 
   private long hash(Object key, Object value) {
-    return RecordHash.of(key, value, 3, serializer);
+    return hash(key, value, 3);
+  }
+
+  private long hash(Object key, Object value, int partition) {
+    return RecordHash.add(RecordHash.add(Digest.start(partition), key, serializer), value, serializer);
   }
 
   /** A map that drew one of "Aa" and "BB", which have the same hashCode, passed for one that had written the same again. */
@@ -35,6 +40,6 @@ class RecordHashTest {
     assertEquals(hash(new String("grain"), new Tuple2<>(1L, 2.5)), hash("grain", new Tuple2<>(1L, 2.5)));
     assertNotEquals(hash("a", "bc"), hash("ab", "c"));
     assertNotEquals(hash(1, new Tuple2<>(new Tuple2<>(1, 2), 3)), hash(1, new Tuple2<>(1, new Tuple2<>(2, 3))));
-    assertNotEquals(hash("a", "b"), RecordHash.of("a", "b", 4, serializer));
+    assertNotEquals(hash("a", "b"), hash("a", "b", 4));
   }
 }

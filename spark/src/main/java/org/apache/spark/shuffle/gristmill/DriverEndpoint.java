@@ -1,10 +1,12 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.ExecutorAllocationClient;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkContext;
@@ -15,13 +17,15 @@ import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.scheduler.SparkListenerBlockUpdated;
+import org.apache.spark.storage.BlockManagerId$;
+import org.apache.spark.storage.BlockUpdatedInfo;
+import org.apache.spark.storage.StorageLevel;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.spark.node.DriverNode;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.PartialFunction;
 import scala.Tuple2;
@@ -30,16 +34,16 @@ import scala.runtime.BoxedUnit;
 
 /** The {@link DriverNode}, as Spark's RPC sees it; and Spark's map outputs, as the node sees them. */
 final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
-  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
-
   private final SparkEnv env;
+  private final StatusLocations locations;
   private final DriverNode node;
   private final Map<RpcAddress, String> addresses = new ConcurrentHashMap<>();
   private volatile SparkContext context;
 
-  DriverEndpoint(SparkEnv env, double planShare, Recovery recovery, long timeoutMs) {
+  DriverEndpoint(SparkEnv env, StatusLocations locations, double planShare, Recovery recovery, boolean strict, long timeoutMs) {
     this.env = env;
-    node = new DriverNode(this, planShare, recovery, timeoutMs);
+    this.locations = locations;
+    node = new DriverNode(this, planShare, recovery, strict, timeoutMs);
   }
 
   DriverNode node() {
@@ -134,8 +138,39 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
   }
 
   @Override
+  public void move(int shuffle, String from, List<Executor> to) {
+    MapOutputTrackerMaster tracker = tracker();
+    Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
+    int moved = 0;
+    for (MapStatus winner : status.isDefined() ? status.get().mapStatuses() : new MapStatus[0]) {
+      if (winner != null && winner.location().executorId().equals(from)) {
+        Executor next = to.get(moved++ % to.size());
+        tracker.updateMapOutput(shuffle, winner.mapId(), locations.of(next.id(), next.host(), next.port()));
+      }
+    }
+  }
+
+  /**
+   * Spark takes an executor to keep data of a shuffle if it ran maps of it, or if it reports a block of it, as one does to which
+   * a decommissioned executor has sent its map outputs. So each home is reported in that way.
+   */
+  @Override
+  public void keep(int shuffle, List<Executor> homes) {
+    SparkContext of = context;
+    if (of != null && of.executorAllocationManager().isDefined() && of.schedulerBackend() instanceof ExecutorAllocationClient client) {
+      for (Executor home : homes) {
+        if (client.isExecutorActive(home.id())) { // Spark would go on to watch one that is gone
+          of.listenerBus().post(new SparkListenerBlockUpdated(new BlockUpdatedInfo(
+              BlockManagerId$.MODULE$.apply(home.id(), home.host(), home.port(), Option.empty()), BlockNames.parcel(shuffle, 0, 0),
+              StorageLevel.DISK_ONLY(), 0, 0)));
+        }
+      }
+    }
+  }
+
+  @Override
   public void fail(int stage, String reason) {
-    LOG.error("Stage {} cannot go on: {}", stage, reason);
-    context.cancelStage(stage, reason);
+    // Not cancelled, which would read as if a user had done it.
+    context.dagScheduler().taskSetFailed(SparkTransfer.tasksOf(stage), reason, Option.empty());
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.rpc.ThreadSafeRpcEndpoint;
 import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.BlockSavedOnDecommissionedBlockManagerException;
 import org.apache.spark.util.RpcUtils;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.home.PageStore;
@@ -25,6 +26,9 @@ import scala.runtime.BoxedUnit;
 
 /** Spark, as the {@link ExecutorNode} of this executor sees it; and the node, as Spark's RPC sees it. */
 final class ExecutorEndpoint implements ThreadSafeRpcEndpoint, SparkExecutor {
+  /** The exception of a block manager that takes no blocks any more; from another executor it comes as text. */
+  private static final String DECOMMISSIONED = BlockSavedOnDecommissionedBlockManagerException.class.getSimpleName();
+
   private final SparkEnv env;
   private final BlockManagerId self;
   private final RpcEndpointRef driver;
@@ -81,7 +85,12 @@ final class ExecutorEndpoint implements ThreadSafeRpcEndpoint, SparkExecutor {
   public CompletableFuture<Void> upload(Executor to, int shuffle, long number, List<byte[]> pieces) {
     NettyManagedBuffer parcel = new NettyManagedBuffer(Unpooled.wrappedBuffer(pieces.size(), pieces.toArray(byte[][]::new)));
     return FutureConverters.asJava(SparkTransfer.upload(env.blockManager().blockTransferService(), to.host(), to.port(), to.id(),
-        BlockNames.parcel(shuffle, number, (int) parcel.size()), parcel)).toCompletableFuture().thenApply(done -> null);
+        BlockNames.parcel(shuffle, number, (int) parcel.size()), parcel)).toCompletableFuture().<Void>thenApply(done -> null)
+        .whenComplete((done, error) -> {
+          if (error != null && error.toString().contains(DECOMMISSIONED)) {
+            node.refused(to.id());
+          }
+        });
   }
 
   @Override

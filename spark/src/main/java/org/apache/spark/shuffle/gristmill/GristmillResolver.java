@@ -24,6 +24,8 @@ import org.gristmill.core.format.ArrivingParcel;
 import org.gristmill.core.home.PageStore;
 import org.gristmill.core.plan.Settings;
 import org.gristmill.spark.node.ExecutorNode;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.List;
@@ -34,6 +36,8 @@ import scala.collection.immutable.Seq;
  * Everything else belongs to shuffles that fell back, and goes to the sort shuffle's resolver.
  */
 final class GristmillResolver implements ShuffleBlockResolver, MigratableResolver {
+  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
+
   private final Supplier<ExecutorNode> node;
   private final IndexShuffleBlockResolver sort;
   private final int readBytes;
@@ -122,10 +126,23 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
     return sort.getBlocksForShuffle(shuffle, mapId);
   }
 
-  // A decommissioned executor hands over the blocks of the sort shuffle; partitions of ours are made again elsewhere.
+  // Spark calls these where an executor is being decommissioned, to move its blocks to others.
 
+  /**
+   * Called again and again, the last time after the last task has ended; the executor does not end before that call returns. Partitions of
+   * ours move to others meanwhile. Spark is left the blocks of shuffles that fell back.
+   */
   @Override
   public Seq<ShuffleBlockInfo> getStoredShuffles() {
+    try {
+      node.get().handOver();
+    } catch (Throwable e) { // Spark's RPC throws checked exceptions without saying so, and after one here Spark would move nothing
+      if (e instanceof InterruptedException) {
+        Thread.currentThread().interrupt();
+      }
+      LOG.warn("This executor is being decommissioned and could not hand over its partitions; maps will run again for what a reader does"
+          + " not find", e);
+    }
     return sort.getStoredShuffles();
   }
 

@@ -67,6 +67,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private boolean stopped;
 
   public GristmillShuffleManager(SparkConf conf, boolean isDriver) {
+    SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
     this.isDriver = isDriver;
     env = SparkEnv.get();
@@ -77,12 +78,13 @@ public final class GristmillShuffleManager implements SparkTransfer {
     timeoutMs = set > 0 ? set : conf.getTimeAsSeconds("spark.network.timeout", "120s") * 1000;
     locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
     codec = new SegmentCodec(conf, env.serializerManager());
-    inFlightBytes = conf.getSizeAsMb("spark.reducer.maxSizeInFlight", "48m") << 20;
+    inFlightBytes = inFlightBytes(conf);
     sort = new SortShuffleManager(conf);
     resolver = new GristmillResolver(conf, settings, this::node, sort.shuffleBlockResolver());
     if (isDriver) {
       Recovery recovery = Recovery.valueOf(settings.word(Settings.RECOVERY).toUpperCase(Locale.ROOT));
-      driver = new DriverEndpoint(env, settings.share(Settings.PLAN_SHARE), recovery, timeoutMs);
+      driver = new DriverEndpoint(env, locations, settings.share(Settings.PLAN_SHARE), recovery,
+          settings.word(Settings.REDO).equals("strict"), timeoutMs);
       env.rpcEnv().setupEndpoint(Rpc.DRIVER, driver);
     }
     starter = new Thread(this::announce, "gristmill-start");
@@ -90,6 +92,15 @@ public final class GristmillShuffleManager implements SparkTransfer {
     if (!isDriver) {
       starter.start();
     }
+  }
+
+  /** Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number counts MiB. */
+  static long inFlightBytes(SparkConf conf) {
+    String key = "spark.reducer.maxSizeInFlight";
+    long mib = conf.getSizeAsMb(key, "48m");
+    String set = conf.get(key, "48m").strip();
+    boolean unit = !Character.isDigit(set.charAt(set.length() - 1));
+    return mib >= Long.MAX_VALUE >> 20 ? Long.MAX_VALUE : unit ? conf.getSizeAsBytes(key, "48m") : mib << 20;
   }
 
   @Override

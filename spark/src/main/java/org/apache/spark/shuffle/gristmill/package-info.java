@@ -13,6 +13,7 @@
  * MapOutputTracker: epoch epochLock getMapSizesByExecutorId
  * MapOutputTrackerMaster: getEpoch shuffleStatuses unregisterMapOutput
  * ShuffleStatus: mapStatuses
+ * SparkContext: dagScheduler
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
@@ -41,10 +42,13 @@
  * rpc.RpcEnv: setupEndpoint stop
  * rpc.RpcTimeout:
  * rpc.ThreadSafeRpcEndpoint:
+ * scheduler.DAGScheduler: taskSetFailed
  * scheduler.MapStatus$: apply
  * scheduler.MapStatus: location mapId
  * scheduler.SparkListenerInterface:
  * scheduler.StageInfo: shuffleDepId
+ * scheduler.Task:
+ * scheduler.TaskSet:
  * serializer.Serializer: supportsRelocationOfSerializedObjects
  * serializer.SerializerManager: encryptionEnabled wrapForEncryption wrapStream
  * shuffle.BaseShuffleHandle:

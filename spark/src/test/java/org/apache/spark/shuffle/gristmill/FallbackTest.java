@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -56,12 +57,33 @@ class FallbackTest {
   @Test
   void settingsThatCannotBeHonouredAreNamed() {
     for (String setting : List.of("spark.shuffle.service.enabled", "spark.shuffle.push.enabled",
-        "spark.shuffle.useOldFetchProtocol", "spark.decommission.enabled")) {
+        "spark.shuffle.useOldFetchProtocol")) {
       assertTrue(reason(false, Map.of(setting, "true")).orElseThrow().sentence().contains(setting));
       IllegalStateException e = assertThrows(IllegalStateException.class,
           () -> reason(false, Map.of(setting, "true", "spark.gristmill.fallback", "false")));
       assertTrue(e.getMessage().contains(setting));
     }
+  }
+
+  /** A plugin that keeps shuffle files on remote storage was set, and the files went to local disks without a word. */
+  @Test
+  void aPlaceForShuffleFilesThatTheUserHasChosenIsAReason() {
+    for (Map<String, String> chosen : List.of(Map.of("spark.shuffle.sort.io.plugin.class", "com.example.RemoteShuffleDataIO"),
+        Map.of("spark.storage.decommission.fallbackStorage.path", "s3a://bucket/", "spark.decommission.enabled", "true"))) {
+      String sentence = reason(false, chosen).orElseThrow().sentence();
+      assertTrue(sentence.contains("spark.") && sentence.contains("set"), sentence);
+      Map<String, String> insisted = new HashMap<>(chosen);
+      insisted.put("spark.gristmill.fallback", "false");
+      assertThrows(IllegalStateException.class, () -> reason(false, insisted));
+    }
+    assertTrue(reason(false, Map.of("spark.shuffle.sort.io.plugin.class", "com.example.RemoteShuffleDataIO")).orElseThrow().sentence()
+        .contains("com.example.RemoteShuffleDataIO"));
+  }
+
+  @Test
+  void sparksOwnPlaceForShuffleFilesIsNoReason() {
+    assertEquals(Optional.empty(), reason(false, Map.of("spark.shuffle.sort.io.plugin.class",
+        "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO", "spark.storage.decommission.fallbackStorage.path", "s3a://bucket/")));
   }
 
   @Test

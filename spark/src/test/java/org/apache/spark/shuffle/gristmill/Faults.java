@@ -47,12 +47,16 @@ abstract class Faults {
 
   @BeforeAll
   void start() {
-    cluster = new TestCluster(EXECUTORS, new SparkConf(false).set("spark.gristmill.send.retryMs", "50")
+    cluster = new TestCluster(EXECUTORS, settings());
+  }
+
+  SparkConf settings() {
+    return new SparkConf(false).set("spark.gristmill.send.retryMs", "50")
         .set("spark.shuffle.io.retryWait", "200ms")
         .set(Settings.RECOVERY.key(), recovery.name().toLowerCase(Locale.ROOT))
         .set("spark.speculation.interval", "50ms").set("spark.speculation.quantile", "0.5")
         .set("spark.speculation.multiplier", "1.2").set("spark.speculation", "true")
-        .set("spark.deploy.maxExecutorRetries", "-1").set("spark.excludeOnFailure.enabled", "false"));
+        .set("spark.deploy.maxExecutorRetries", "-1").set("spark.excludeOnFailure.enabled", "false");
   }
 
   @AfterAll

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
 /** Faults that cost a home of partitions, or its files. One class for each way to recover runs all of them. */
-abstract class HomeFaults extends Faults {
+abstract class HomeFaults extends AdaptivePlanFaults {
   HomeFaults(Recovery recovery) {
     super(recovery);
   }

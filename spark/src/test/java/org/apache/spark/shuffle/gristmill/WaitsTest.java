@@ -268,7 +268,7 @@ class WaitsTest {
       try (ExecutorNode node = node(env, 2000, Map.of())) {
         driver.answers(null, null, null, null);
         for (Executable call : List.<Executable>of(() -> node.start(1, 0, 0),
-            () -> node.commit(1, 0, 0, 0, new long[1], new Digest(0, 0, 0)), () -> node.locate(new Message.Locate(1, 0, 1, 2, 3, 4)),
+            () -> node.commit(1, 0, 0, 0, new long[1], Digest.EMPTY), () -> node.locate(new Message.Locate(1, 0, 1, 2, 3, 4)),
             () -> node.readingEnds(1, 2))) {
           assertTrue(assertThrows(Exception.class, call).getMessage().contains("spark.gristmill.timeoutMs"));
         }

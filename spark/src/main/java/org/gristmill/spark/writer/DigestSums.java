@@ -1,0 +1,160 @@
+package org.gristmill.spark.writer;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.HashPartitioner;
+import org.apache.spark.Partitioner;
+import org.apache.spark.serializer.SerializerInstance;
+import org.gristmill.core.format.Digest;
+import scala.Product;
+import scala.Tuple2;
+import scala.Tuple3;
+
+/**
+ * Adds up the {@link Digest} of a map task, record by record.
+ *
+ * <p>A row of SQL has its columns told apart without their types. It is one word of eight bytes for each 64 columns (which are null), one for each
+ * column, and bytes of any length, to which a column's word may point (offset and length, 32 bits each):
+ *
+ * <pre>
+ *  | length 4 | nulls 8 ... | column 8 | column 8 | ... | bytes ... |
+ * </pre>
+ */
+final class DigestSums {
+  private static final int COLUMNS_MAX = 32; // later ones share the sums of these
+  private static final VarHandle WORDS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.nativeOrder());
+  private static final long ODD = 0x9e3779b97f4a7c15L;
+  private static final int DOUBLE_EXPONENT_MIN = 512; // words with smaller ones are whole numbers: doubles of 1e-154 are rare
+  private static final int DOUBLE_EXPONENT_MAX = 1536;
+  private static final long WHOLE_MAX = 1L << 53; // a double holds it exactly
+
+  private final boolean opaque;
+  private boolean inSequence; // every key so far is its predecessor plus 1
+  private long lastKey;
+  private long records;
+  private long keys;
+  private long values;
+  private int columns;
+  private final long[] all = new long[COLUMNS_MAX];
+  private final long[] placed = new long[COLUMNS_MAX];
+  private final double[] sum = new double[COLUMNS_MAX];
+  private final double[] weighted = new double[COLUMNS_MAX];
+  private final double[] magnitude = new double[COLUMNS_MAX];
+
+  DigestSums(Partitioner partitioner) {
+    opaque = partitioner.getClass().getName().equals("org.apache.spark.api.python.PythonPartitioner"); // values are batches of records
+    inSequence = partitioner instanceof HashPartitioner; // which Spark takes for round robin
+  }
+
+  /** A record of which key and value lie in {@code bytes}, one after the other. */
+  void add(int partition, Object key, Object value, byte[] bytes, int from, int keyEnd, int to) {
+    count(key);
+    long place = Digest.start(partition);
+    long keyHash = Digest.hash(bytes, from, keyEnd, place);
+    long valueHash = Digest.hash(bytes, keyEnd, to, 0);
+    keys += keyHash;
+    values += (keyHash | 1) * valueHash;
+    addValue(value, valueHash, to - keyEnd, place);
+  }
+
+  /** A record that is hashed by value, because its bytes depend on those before it. */
+  void add(int partition, Object key, Object value, SerializerInstance serializer) {
+    count(key);
+    long place = Digest.start(partition);
+    long keyHash = Digest.spread(RecordHash.add(place, key, serializer));
+    long valueHash = Digest.spread(RecordHash.add(0, value, serializer));
+    keys += keyHash;
+    values += (keyHash | 1) * valueHash;
+    addValue(value, valueHash, 0, place);
+  }
+
+  private void addValue(Object value, long hash, long length, long place) {
+    if (value instanceof Tuple2 || value instanceof Tuple3) {
+      addNumbers((Product) value, place);
+    }
+    column(0, hash, value instanceof Number number ? number.doubleValue() : length, place);
+  }
+
+  /** The parts of a tuple that are numbers or text, from the second column on. */
+  private void addNumbers(Product tuple, long place) {
+    for (int i = 0; i < tuple.productArity(); i++) {
+      Object part = tuple.productElement(i);
+      if (part instanceof Number number) {
+        double d = number.doubleValue();
+        column(i + 1, mixed(Double.doubleToRawLongBits(d), i + 1), d, place);
+      } else if (part instanceof String text) {
+        column(i + 1, Digest.spread(RecordHash.addText(i + 1, text)), text.length(), place);
+      }
+    }
+  }
+
+  /** A row of SQL in bytes [from, to), whose columns end {@code fixedBytes} after its length. */
+  void addRow(int partition, Object key, byte[] bytes, int from, int to, int fixedBytes) {
+    count(key);
+    long place = Digest.start(partition);
+    int row = from + Integer.BYTES;
+    int length = to - row;
+    long hash = place;
+    for (int at = 0, j = 0; at < fixedBytes; at += Long.BYTES, j++) {
+      long word = (long) WORDS.get(bytes, row + at);
+      int offset = (int) (word >>> 32);
+      int size = (int) word;
+      long content;
+      double number;
+      if (offset >= fixedBytes && offset < length && size > 0 && size <= length - offset) { // points to bytes
+        content = Digest.hash(bytes, row + offset, row + offset + size, j);
+        number = size;
+        hash = (hash ^ word) * ODD;
+      } else {
+        content = mixed(word, j);
+        number = number(word);
+      }
+      hash = (hash ^ hash >>> 29 ^ content) * ODD;
+      column(j & COLUMNS_MAX - 1, content, number, place);
+    }
+    keys += place;
+    values += Digest.spread(hash);
+  }
+
+  private static long mixed(long word, int column) {
+    long mixed = (word ^ word >>> 32) * ODD + column;
+    return (mixed ^ mixed >>> 29) * 0xbf58476d1ce4e5b9L;
+  }
+
+  /** A word as a number: a double if it looks like one, a whole number, or nothing. */
+  private static double number(long word) {
+    int exponent = (int) (word >>> 52) & 0x7ff;
+    if (exponent >= DOUBLE_EXPONENT_MIN && exponent < DOUBLE_EXPONENT_MAX) {
+      return Double.longBitsToDouble(word);
+    }
+    return word < WHOLE_MAX && word > -WHOLE_MAX ? word : 0;
+  }
+
+  private void count(Object key) {
+    if (inSequence) {
+      inSequence = (key instanceof Integer || key instanceof Long) && (records == 0 || ((Number) key).longValue() == lastKey + 1);
+      lastKey = inSequence ? ((Number) key).longValue() : 0;
+    }
+    records++;
+  }
+
+  private void column(int c, long content, double number, long place) {
+    columns = Math.max(columns, c + 1);
+    all[c] += content;
+    placed[c] += content * (place | 1);
+    sum[c] += number;
+    weighted[c] += number * (place >>> 32); // up to 2^32
+    magnitude[c] += Math.abs(number);
+  }
+
+  Digest digest(long rows) {
+    List<Digest.Column> found = new ArrayList<>();
+    for (int c = 0; c < columns; c++) {
+      found.add(new Digest.Column(all[c], placed[c], sum[c], weighted[c] * 0x1p-32, magnitude[c]));
+    }
+    return new Digest(records, keys, values, rows, opaque || inSequence && records > 1, found);
+  }
+}
