@@ -1,14 +1,14 @@
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Array;
+import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Random;
-import java.util.Set;
-import java.util.function.Supplier;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Digest;
+import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Executor;
-import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Recovery;
 
 /**
@@ -17,7 +17,7 @@ import org.gristmill.core.plan.Recovery;
  *
  * <p>Usage, after a build: java -Xmx3g -cp spark/target/classes bench/spark/Ledger.java [MAPS PARTITIONS]
  */
-class Ledger implements MapOutputs, Coordinator.Announcer {
+class Ledger {
   private static final int EXECUTORS = 10;
   private static final Digest SAME = new Digest(10, 12, 34, 0, false, List.of());
 
@@ -27,19 +27,37 @@ class Ledger implements MapOutputs, Coordinator.Announcer {
     int maps = args.length > 0 ? Integer.parseInt(args[0]) : 10_000;
     int partitions = args.length > 1 ? Integer.parseInt(args[1]) : 10_000;
     System.out.println("sizes\tMB written\tus a commit\tMB after a loss\tMB run again\tus a commit");
-    new Ledger().run(Sizes.EVEN, Math.min(maps, 500), partitions); // warms up
+    run(Sizes.EVEN, Math.min(maps, 500), partitions); // warms up
     for (Sizes sizes : Sizes.values()) {
-      System.out.println(new Ledger().run(sizes, maps, partitions));
+      System.out.println(run(sizes, maps, partitions));
     }
+    located(2000, 2000);
   }
 
-  private String run(Sizes sizes, int maps, int partitions) {
-    long before = heapBytes();
-    Coordinator coordinator = new Coordinator(this, this, 0.2, Recovery.RECOMPUTE, false);
+  /** What a reduce task is sent with the location of its partition, after a loss and the redo. */
+  private static void located(int maps, int partitions) {
+    Coordinator coordinator = coordinator(maps, partitions);
+    commits(coordinator, Sizes.EVEN, maps, partitions, 0);
+    coordinator.flushBegins(1).values().forEach(attempts -> coordinator.flushed(1, attempts));
+    coordinator.executorLost("e9");
+    commits(coordinator, Sizes.EVEN, maps, partitions, maps);
+    System.out.println(maps + " maps and " + partitions + " partitions: a reduce task is sent "
+        + Message.encode(new Message.Located(coordinator.locate(1, 7, 8, 2L * maps, 1, 0))).length + " bytes");
+  }
+
+  private static Coordinator coordinator(int maps, int partitions) {
+    Object nothing = surroundings();
+    Coordinator coordinator = new Coordinator((MapOutputs) nothing, (Coordinator.Announcer) nothing, 0.2, Recovery.RECOMPUTE, false);
     for (int e = 0; e < EXECUTORS; e++) {
       coordinator.executorAdded(new Executor("e" + e, "host", 1));
     }
     coordinator.shuffleAdded(1, maps, partitions, () -> true);
+    return coordinator;
+  }
+
+  private static String run(Sizes sizes, int maps, int partitions) {
+    long before = heapBytes();
+    Coordinator coordinator = coordinator(maps, partitions);
     double first = commits(coordinator, sizes, maps, partitions, 0);
     coordinator.flushBegins(1).values().forEach(attempts -> coordinator.flushed(1, attempts));
     String line = String.format("%s\t%.1f\t%.0f", sizes, (heapBytes() - before) / 1e6, first);
@@ -93,33 +111,9 @@ class Ledger implements MapOutputs, Coordinator.Announcer {
     return least;
   }
 
-  @Override
-  public boolean unregister(int shuffle, Set<Long> attempts) {
-    return false;
+  /** What surrounds a coordinator in a driver; it does nothing. */
+  private static Object surroundings() {
+    return Proxy.newProxyInstance(Ledger.class.getClassLoader(), new Class<?>[] {MapOutputs.class, Coordinator.Announcer.class},
+        (self, method, arguments) -> method.getReturnType() == void.class ? null : Array.get(Array.newInstance(method.getReturnType(), 1), 0));
   }
-
-  @Override
-  public boolean unregisterAnywhere(long attempt) {
-    return false;
-  }
-
-  @Override
-  public long trackerEpoch() {
-    return 0;
-  }
-
-  @Override
-  public void fail(int stage, String reason) {}
-
-  @Override
-  public void publish(PlanUpdate update) {}
-
-  @Override
-  public void log(String line) {}
-
-  @Override
-  public void detail(Supplier<String> line) {}
-
-  @Override
-  public void warn(String line) {}
 }

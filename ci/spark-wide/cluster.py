@@ -10,7 +10,7 @@ import pyspark
 from session import FOLDER
 
 SPARK = os.path.dirname(pyspark.__file__)
-LIMIT_S = 180  # for a daemon to come up, on a busy machine
+LIMIT_S = 600  # for a daemon to come up or a client to end, on a busy machine
 
 
 def await_text(log, text, process=None):

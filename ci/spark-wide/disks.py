@@ -39,9 +39,9 @@ def disk(name):
     return folder
 
 
-def ask(local_folders, ours, job, **more):
+def ask(local_folders, job, ours=os.environ.get("GRISTMILL_SHUFFLE") != "sort", **more):
     """The answer of a job, or the sentence that it ended with."""
-    with standalone(local_folders) as master, session(ours, master, **SETTINGS, **more) as spark:
+    with standalone(local_folders, int(os.environ.get('GRISTMILL_PORT', 7177))) as master, session(ours, master, **SETTINGS, **more) as spark:
         numbers = spark.sparkContext.parallelize(range(MAPS * RECORDS), MAPS)
         try:
             return sorted(job(numbers.map(lambda n: (n % 8, record(n)))))
@@ -62,18 +62,18 @@ def judge(found, may_fail):
 
 
 def one_of_two_disks_full():
-    with small_disk("small0") as small0, small_disk("small1") as small1:
-        return judge(ask([f"{small0},{disk('large0')}", f"{small1},{disk('large1')}"], True, shuffled), False)
+    with small_disk("small0", "10m") as small0, small_disk("small1", "10m") as small1:
+        return judge(ask([f"{small0},{disk('large0')}", f"{small1},{disk('large1')}"], shuffled), False)
 
 
 def one_executor_full():
     with small_disk("small") as small:
-        return judge(ask([small, disk("large")], True, shuffled), False)
+        return judge(ask([small, disk("large")], shuffled), False)
 
 
 def all_disks_full():
     with small_disk("small0") as small0, small_disk("small1") as small1:
-        return judge(ask([small0, small1], os.environ.get("SORT") != "1", shuffled), True)
+        return judge(ask([small0, small1], shuffled), True)
 
 
 if __name__ == "__main__":

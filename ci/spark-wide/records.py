@@ -43,7 +43,8 @@ def large_records():
     lengths = [10, 300 * 1000 * 1000, 1000, 300 * 1000 * 1000, 0, 77]
 
     def record(seed):
-        return random.Random(seed).randbytes(lengths[seed])
+        whole = [random.Random(f"{seed} {part}").randbytes(MIB) for part in range(lengths[seed] // MIB)]
+        return b"".join(whole) + random.Random(seed).randbytes(lengths[seed] % MIB)
 
     expected = sorted((seed % 2, len(record(seed)), zlib.crc32(record(seed))) for seed in range(len(lengths)))
     with session(master="local-cluster[2,1,3072]", spark__executor__memory="2g") as spark:

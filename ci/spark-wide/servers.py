@@ -66,7 +66,7 @@ def connect():
         from pyspark.sql.connect.session import SparkSession
         spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
         try:
-            for _ in range(3):
+            for _ in range(2):
                 sums = spark.range(0, ROWS, 1, 8).selectExpr("id % 97 AS k", "id").groupBy("k").sum("id").collect()
                 rows = spark.range(ROWS).join(spark.range(0, ROWS, 7), "id").repartition(5).count()
                 if dict(map(tuple, sums)) != expected or rows != len(range(0, ROWS, 7)):
@@ -97,7 +97,7 @@ def thrift():
                     "--conf", f"spark.hadoop.hive.server2.thrift.port={port}", "--conf", "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
                     "--conf", f"spark.driver.extraJavaOptions=-Dderby.stream.error.file={FOLDER}/derby.log",
                     "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "spark-internal")
-    with process("thrift", server, "started") as log:
+    with process("thrift", server, "ThriftBinaryCLIService on port") as log:
         clients = [subprocess.Popen(
             [os.path.join(SPARK, "bin", "beeline"), "-u", f"jdbc:hive2://127.0.0.1:{port}/default", "-n", "someone", "--silent=true",
              "--showHeader=false", "--outputformat=tsv2", "-e", ";".join([query] * 3)],

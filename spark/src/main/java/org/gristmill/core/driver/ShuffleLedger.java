@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -56,23 +55,6 @@ final class ShuffleLedger {
     }
   }
 
-  /** The maps of this shuffle that an executor has run, and the records per millisecond of its slowest and its fastest map. */
-  private record MapSpeed(int maps, long records, long millis, double slowest, double fastest) {
-    static MapSpeed of(long records, long millis) {
-      double speed = (double) records / millis;
-      return new MapSpeed(1, records, millis, speed, speed);
-    }
-
-    double speed() {
-      return (double) records / millis;
-    }
-
-    MapSpeed plus(MapSpeed more) {
-      return new MapSpeed(maps + more.maps, records + more.records, millis + more.millis, Math.min(slowest, more.slowest),
-          Math.max(fastest, more.fastest));
-    }
-  }
-
   /**
    * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
    * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
@@ -98,7 +80,7 @@ final class ShuffleLedger {
   private final SizeModel model;
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
-  private final Map<String, MapSpeed> mapSpeeds = new HashMap<>();
+  private final MapSpeeds speeds = new MapSpeeds();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
   private final Losses losses = new Losses();
@@ -321,7 +303,7 @@ final class ShuffleLedger {
         totals[p] += sizes[p];
       }
       model.add(records, totals);
-      mapSpeeds.merge(a.executor, MapSpeed.of(inputRecords, Math.max(1, millis)), MapSpeed::plus);
+      speeds.add(a.executor, inputRecords, millis);
     }
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
@@ -355,7 +337,7 @@ final class ShuffleLedger {
       String[] nodes = candidates(executors);
       predicted = allCommitted() ? totals.clone()
           : committed.isEmpty() ? null : model.predict((double) records / committed.size() * maps);
-      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds(nodes));
+      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds.of(nodes));
       plan = new Plan(id, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
           : named(Placement.secondHomes(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
@@ -635,22 +617,6 @@ final class ShuffleLedger {
     List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
     List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
     return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
-  }
-
-  /**
-   * Speed of each node; 1 unless it is surely slow: of at least four maps its fastest was slower by a third than the slowest of some
-   * other node. Nodes that are alike differ by as much in single maps, while they warm up or their machine is busy.
-   */
-  private double[] speeds(String[] nodes) {
-    double[] speeds = Placement.alike(nodes.length);
-    MapSpeed sure = mapSpeeds.values().stream().filter(w -> w.maps >= 4).max(Comparator.comparingDouble(MapSpeed::slowest)).orElse(null);
-    for (int n = 0; n < nodes.length; n++) {
-      MapSpeed done = mapSpeeds.get(nodes[n]);
-      if (done != null && done.maps >= 4 && done.fastest < sure.slowest * 2 / 3) {
-        speeds[n] = Math.max(0.25, done.speed() / sure.speed());
-      }
-    }
-    return speeds;
   }
 
   private static long[] atLeastOne(long[] sizes) {

@@ -1,5 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -21,6 +23,7 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.plan.Recovery;
+import org.gristmill.core.plan.SettingNames;
 import org.gristmill.core.plan.Settings;
 import org.gristmill.spark.node.ExecutorNode;
 import org.gristmill.spark.node.FallbackLog;
@@ -51,6 +54,8 @@ public final class GristmillShuffleManager implements SparkTransfer {
    */
   private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
 
+  private static final long SECONDS_MAX = 1000 * 24 * 3600; // a thousand days can be counted in nanoseconds
+
   private final SparkConf conf;
   private final Settings settings;
   private final SparkEnv env;
@@ -76,11 +81,15 @@ public final class GristmillShuffleManager implements SparkTransfer {
     page = new EnvironmentPage(conf);
     this.isDriver = isDriver;
     env = SparkEnv.get();
-    settings = new Settings(entry -> conf.get(entry.key(), null));
+    settings = new Settings(key -> conf.get(key, null));
+    if (isDriver) {
+      settings.check();
+      SettingNames.withoutEffect(names(conf)).forEach(LOG::warn);
+    }
     String master = conf.get("spark.master", "");
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
     long set = settings.number(Settings.TIMEOUT);
-    timeoutMs = set > 0 ? set : conf.getTimeAsSeconds("spark.network.timeout", "120s") * 1000;
+    timeoutMs = set > 0 ? set : Math.min(conf.getTimeAsSeconds("spark.network.timeout", "120s"), SECONDS_MAX) * 1000;
     locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
     codec = new SegmentCodec(conf, env.serializerManager());
     inFlightBytes = inFlightBytes(conf);
@@ -97,6 +106,11 @@ public final class GristmillShuffleManager implements SparkTransfer {
     if (!isDriver) {
       starter.start();
     }
+  }
+
+  /** What is set under our prefix. */
+  private static List<String> names(SparkConf conf) {
+    return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
   }
 
   /** Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number counts MiB. */

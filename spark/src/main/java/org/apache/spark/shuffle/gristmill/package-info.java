@@ -34,7 +34,7 @@
  * network.shuffle.DownloadFileManager:
  * network.shuffle.MergedBlockMeta:
  * network.util.TransportConf:
- * rdd.RDD: outputDeterministicLevel
+ * rdd.RDD: isBarrier outputDeterministicLevel
  * rpc.RpcAddress:
  * rpc.RpcCallContext: reply sendFailure senderAddress
  * rpc.RpcEndpoint:
