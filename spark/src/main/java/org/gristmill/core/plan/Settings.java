@@ -44,7 +44,8 @@ public final class Settings {
       "Budget of the page pool of an executor, reserved with Spark's memory manager. 0: a quarter of the memory that Spark"
           + " shares between execution and storage.");
   public static final Entry POOL_PATIENCE = new Entry("spark.gristmill.pool.patience", "ms", "10s",
-      "A map task that waits for a page exceeds the budget if no page at all becomes free for this long.").from("1ms").formerly("spark.gristmill.pool.patienceMs");
+      "A map task that waits for a page exceeds the budget if no page at all becomes free for this long.").from("1ms")
+      .formerly("spark.gristmill.pool.patienceMs");
   public static final Entry THRESHOLD = new Entry("spark.gristmill.pool.threshold", "share", "0.8",
       "When the pool is this full, pages that are not full are sent too, the fullest partition first.");
   public static final Entry PAGE_BYTES = new Entry("spark.gristmill.page.bytes", "bytes", "1m",
@@ -59,7 +60,8 @@ public final class Settings {
       "Bytes in flight to one home.").from("1k");
   public static final Entry SEND_TRIES = new Entry("spark.gristmill.send.tries", "count", "5",
       "A page is given up after this many failed deliveries; its maps run again if a reader needs it.").from("1").to("1000");
-  public static final Entry SEND_RETRY = new Entry("spark.gristmill.send.retry", "ms", "500ms", "Pause after a failed delivery.").formerly("spark.gristmill.send.retryMs");
+  public static final Entry SEND_RETRY = new Entry("spark.gristmill.send.retry", "ms", "500ms", "Pause after a failed delivery.")
+      .formerly("spark.gristmill.send.retryMs");
   public static final Entry APPEND_BYTES = new Entry("spark.gristmill.append.bytes", "bytes", "1m",
       "A home writes about this much of its partitions at a time.").from("1k").to("1g");
   public static final Entry STORE_BYTES = new Entry("spark.gristmill.store.bytes", "bytes", "64m",

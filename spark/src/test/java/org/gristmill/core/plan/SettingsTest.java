@@ -102,7 +102,8 @@ class SettingsTest {
   void formerNamesAreStillRead() {
     Map<String, String> set = Map.of("spark.gristmill.timeoutMs", "5000", "spark.gristmill.pool.patienceMs", "7", "spark.gristmill.send.retryMs", "9");
     Settings settings = new Settings(set::get);
-    assertEquals(List.of(5000L, 7L, 9L), List.of(settings.number(Settings.TIMEOUT), settings.number(Settings.POOL_PATIENCE), settings.number(Settings.SEND_RETRY)));
+    assertEquals(List.of(5000L, 7L, 9L), List.of(settings.number(Settings.TIMEOUT),
+        settings.number(Settings.POOL_PATIENCE), settings.number(Settings.SEND_RETRY)));
     assertEquals(List.of(), SettingNames.withoutEffect(set.keySet()));
     assertTrue(assertThrows(IllegalArgumentException.class, new Settings(Map.of("spark.gristmill.timeoutMs", "5")::get)::check).getMessage()
         .startsWith("spark.gristmill.timeoutMs is '5'"));
@@ -116,7 +117,8 @@ class SettingsTest {
     assertEquals(List.of("spark.gristmill.pages.bytes is not a setting of Gristmill and has no effect. Did you mean spark.gristmill.page.bytes?",
         "spark.gristmill.timeOut is not a setting of Gristmill and has no effect. Did you mean spark.gristmill.timeout?",
         "spark.gristmill.windwo.bytes is not a setting of Gristmill and has no effect. Did you mean spark.gristmill.window.bytes?"),
-        SettingNames.withoutEffect(List.of("spark.gristmill.windwo.bytes", "spark.gristmill.timeOut", "spark.gristmill.recovery", "spark.gristmill.pages.bytes")));
+        SettingNames.withoutEffect(List.of("spark.gristmill.windwo.bytes", "spark.gristmill.timeOut",
+            "spark.gristmill.recovery", "spark.gristmill.pages.bytes")));
   }
 
   @Test

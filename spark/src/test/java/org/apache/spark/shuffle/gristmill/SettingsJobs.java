@@ -28,7 +28,10 @@ final class SettingsJobs {
 
   private SettingsJobs() {}
 
-  /** The rows of both jobs, sorted; or the error that ended one of them, or the start of the application. {@code remoteBytes} were read from other executors. */
+  /**
+   * The rows of both jobs, sorted; or the error that ended one of them, or the start of the application. {@code remoteBytes} were read
+   * from other executors.
+   */
   record Outcome(List<String> rows, Throwable error, long remoteBytes) {
     String reason() {
       Throwable cause = error;
@@ -51,7 +54,8 @@ final class SettingsJobs {
     sums.forEach((key, sum) -> rows.add("rdd " + key + " " + sum[0] + " " + sum[1]));
     for (int k = 0; k < KEYS; k++) {
       int key = k;
-      List<String> hex = IntStream.range(0, ROWS).filter(i -> i % KEYS == key).mapToObj(i -> Integer.toHexString(i).toUpperCase(Locale.ROOT).repeat(20)).toList();
+      List<String> hex = IntStream.range(0, ROWS).filter(i -> i % KEYS == key)
+          .mapToObj(i -> Integer.toHexString(i).toUpperCase(Locale.ROOT).repeat(20)).toList();
       long sum = IntStream.range(0, ROWS).filter(i -> i % KEYS == key).asLongStream().sum();
       rows.add("sql n" + k + " " + hex.size() + " " + sum + " " + hex.stream().max(String::compareTo).orElseThrow() + " "
           + hex.stream().mapToInt(String::length).sum());

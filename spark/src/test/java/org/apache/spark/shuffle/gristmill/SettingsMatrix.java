@@ -46,7 +46,7 @@ class SettingsMatrix {
           "spark.shuffle.accurateBlockThreshold", "spark.shuffle.file.buffer", "spark.shuffle.unsafe.file.output.buffer",
           "spark.shuffle.sort.initialBufferSize", "spark.shuffle.mapOutput.minSizeForBroadcast", "spark.shuffle.io.receiveBuffer",
           "spark.shuffle.io.sendBuffer", "spark.storage.memoryMapThreshold", "spark.io.compression.lz4.blockSize",
-          "spark.shuffle.spill.initialMemoryThreshold", "spark.buffer.pageSize", "spark.rpc.message.maxSize",
+          "spark.shuffle.spill.initialMemoryThreshold", "spark.buffer.pageSize",
           "spark.sql.adaptive.advisoryPartitionSizeInBytes", "spark.sql.adaptive.coalescePartitions.minPartitionSize",
           "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"),
       with(Map.of("spark.io.compression.codec", "snappy"), SIZES, "spark.io.compression.snappy.blockSize"),
@@ -62,6 +62,7 @@ class SettingsMatrix {
           "spark.shuffle.mapOutput.dispatcher.numThreads", "spark.shuffle.mapOutput.parallelAggregationThreshold",
           "spark.shuffle.accurateBlockSkewedFactor", "spark.shuffle.maxAccurateSkewedBlockNumber", "spark.shuffle.maxAttemptsOnNettyOOM",
           "spark.shuffle.registration.maxAttempts", "spark.storage.localDiskByExecutors.cacheSize"),
+      of(new String[] {"0", "1", "2047"}, "spark.rpc.message.maxSize"),
       of(new String[] {"0", "1", "3"}, "spark.sql.shuffle.partitions", "spark.default.parallelism",
           "spark.sql.adaptive.coalescePartitions.initialPartitionNum"),
       of(TIMES, "spark.shuffle.io.retryWait", "spark.shuffle.io.connectionTimeout", "spark.shuffle.io.connectionCreationTimeout",
@@ -107,7 +108,7 @@ class SettingsMatrix {
           SettingsJobs.Outcome sort = ours.error() == null ? null : SettingsJobs.run(conf.clone().set("spark.shuffle.manager", "sort"));
           String verdict = ours.error() == null ? expected.equals(ours.rows()) ? "right" : "WRONG: " + ours.rows().size() + " rows"
               : sort.error() == null ? "DIFFERENT: the sort shuffle gives the rows, and Gristmill: " + ours.reason()
-              : "refused by both: " + ours.reason() + " | " + sort.reason();
+              : "refused by both: " + ours.reason() + (sort.reason().equals(ours.reason()) ? "" : " | the sort shuffle: " + sort.reason());
           String line = name + " = " + value + ": " + verdict;
           print(line);
           counts.merge(verdict.replaceFirst(":.*", ""), 1, Integer::sum);
