@@ -30,6 +30,12 @@ class JarNameTest {
     assertEquals(versions("<spark\\.oldest>([\\d.]+)</spark\\.oldest>", "pom.xml"), versions("oldest=([\\d.]+)", "jar.sh"));
   }
 
+  @Test
+  void theReadmeNamesTheJarOfThisVersion() throws IOException {
+    List<String> named = versions("gristmill-spark-4\\.\\d_2\\.13[-:](\\d+\\.\\d+\\.\\d+)", "README.md").stream().distinct().toList();
+    assertEquals(List.of(first("</artifactId>.*?<version>([^<]+)</version>", "pom.xml")), named);
+  }
+
   private static List<String> versions(String pattern, String file) throws IOException {
     return Pattern.compile(pattern).matcher(Files.readString(Path.of(file))).results().map(found -> found.group(1)).sorted().toList();
   }

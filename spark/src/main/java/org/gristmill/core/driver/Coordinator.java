@@ -245,7 +245,7 @@ public final class Coordinator {
       return true;
     }
     if (difference.stands()) {
-      announcer.log(difference.details() + "; the earlier output is whole, and stays");
+      logFirst(s.isFirstToStand(), () -> difference.details() + "; the earlier output is whole, and stays");
       s.standFor(difference.first(), attempt);
       if (difference.change() == Digest.Change.KEYS) {
         distrust(s, difference);
@@ -257,11 +257,20 @@ public final class Coordinator {
       return true;
     }
     outputsReplaced += difference.partial() ? 0 : 1;
-    announcer.log(difference.details() + "; all of the earlier output is replaced");
+    logFirst(s.replaced().isEmpty(), () -> difference.details() + "; all of the earlier output is replaced");
     distrust(s, difference);
     revoke(s, difference.first());
     undo(s.readers().replaced(), difference);
     return !difference.partial();
+  }
+
+  /** When one map of a shuffle writes something else, most do. */
+  private void logFirst(boolean first, Supplier<String> line) {
+    if (first) {
+      announcer.log(line.get() + "; further maps of this shuffle that do so are logged at DEBUG");
+    } else {
+      announcer.detail(line);
+    }
   }
 
   private void tolerate(ShuffleLedger s, long attempt, ShuffleLedger.Difference difference) {

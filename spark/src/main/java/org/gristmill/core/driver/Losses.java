@@ -41,7 +41,7 @@ final class Losses {
     if (reasons.size() > REASONS_MAX) {
       line.append("; and ").append(reasons.size() - REASONS_MAX).append(" more");
     }
-    line.append(partitions.isEmpty() ? ". " : ", with " + partitions.cardinality() + " partitions. ");
+    line.append(partitions.isEmpty() ? ". " : " (" + partitions.cardinality() + " partitions). ");
     if (!refill.isEmpty()) {
       line.append(refill.cardinality()).append(" partitions are sent again by the executors that wrote them. ");
     }

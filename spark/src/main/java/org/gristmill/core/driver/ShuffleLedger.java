@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -38,38 +37,21 @@ final class ShuffleLedger {
     final int mapIndex;
     final String executor;
     Emission emission;
-    final BitSet lost = new BitSet();
+    BitSet lost = NOTHING; // never changed, only replaced: attempts that have lost the same share it, and so do their emissions
     boolean lostAll;
     boolean flushed;
     boolean committed;
     boolean succeeded; // Spark has counted its metrics and accumulators
     Digest digest;
-    byte[] wrote; // the code of each partition's size
-    byte[] reported; // the same, as in its map status
-    BitSet empty = new BitSet(); // partitions of which its status reports what other attempts wrote
+    PackedSizes wrote;
+    PackedSizes reported; // in its map status
+    BitSet empty = NOTHING; // partitions of which its status reports what other attempts wrote
 
     Attempt(long id, int mapIndex, String executor, Emission emission) {
       this.id = id;
       this.mapIndex = mapIndex;
       this.executor = executor;
       this.emission = emission;
-    }
-  }
-
-  /** The maps of this shuffle that an executor has run, and the records per millisecond of its slowest and its fastest map. */
-  private record MapSpeed(int maps, long records, long millis, double slowest, double fastest) {
-    static MapSpeed of(long records, long millis) {
-      double speed = (double) records / millis;
-      return new MapSpeed(1, records, millis, speed, speed);
-    }
-
-    double speed() {
-      return (double) records / millis;
-    }
-
-    MapSpeed plus(MapSpeed more) {
-      return new MapSpeed(maps + more.maps, records + more.records, millis + more.millis, Math.min(slowest, more.slowest),
-          Math.max(fastest, more.fastest));
     }
   }
 
@@ -85,6 +67,7 @@ final class ShuffleLedger {
 
   /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
   private static final double RANGES_FULLEST_MAX = 1.05;
+  private static final BitSet NOTHING = new BitSet();
   private static final int SAMPLES_MIN = 4; // committed maps; fewer if the shuffle has fewer
 
   final int id;
@@ -97,7 +80,7 @@ final class ShuffleLedger {
   private final SizeModel model;
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
-  private final Map<String, MapSpeed> mapSpeeds = new HashMap<>();
+  private final MapSpeeds speeds = new MapSpeeds();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
   private final Losses losses = new Losses();
@@ -105,6 +88,7 @@ final class ShuffleLedger {
   private final Set<String> leaving;
   private final HandOvers handOvers = new HandOvers();
   private final long[] totals;
+  private byte[] typical; // size codes of the first map that has committed
   private long records;
   private int commits;
   private Plan plan;
@@ -116,6 +100,7 @@ final class ShuffleLedger {
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
+  private boolean stood; // an attempt that differs stands for the first of its map
 
   /**
    * @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle
@@ -154,7 +139,7 @@ final class ShuffleLedger {
     Attempt base = committed.get(mapIndex);
     Emission emission = Emission.ALL;
     if (base != null && counted(base) && !base.lostAll && dependency.isDeterminate() && (base.lost.isEmpty() || !differs)) {
-      emission = new Emission(false, (BitSet) base.lost.clone(), base.id);
+      emission = new Emission(false, base.lost, base.id);
     }
     attempts.put(attempt, new Attempt(attempt, mapIndex, executor, emission));
     lineageGrew |= !emission.all();
@@ -244,7 +229,7 @@ final class ShuffleLedger {
 
   /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
   void standFor(long first, long attempt) {
-    attempts.get(attempt).emission = new Emission(false, new BitSet(), first);
+    attempts.get(attempt).emission = new Emission(false, NOTHING, first);
     lineageGrew = true;
   }
 
@@ -265,6 +250,13 @@ final class ShuffleLedger {
     }
     replaced.addAll(revoked);
     return revoked;
+  }
+
+  /** True once: an attempt has written something else than the first of its map, which stays. */
+  boolean isFirstToStand() {
+    boolean first = !stood;
+    stood = true;
+    return first;
   }
 
   /** Attempts that were revoked; Spark may note a map status of theirs that comes late. */
@@ -299,29 +291,38 @@ final class ShuffleLedger {
     a.committed = true;
     commits++;
     if (!a.emission.all()) {
-      Attempt base = attempts.get(a.emission.base());
+      byte[] inherited = attempts.get(a.emission.base()).wrote.codes();
       for (int p = 0; p < partitions; p++) {
-        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(base.wrote[p]);
+        sizes[p] = a.emission.partitions().get(p) ? sizes[p] : SizeCode.decode(inherited[p]);
       }
     }
-    a.wrote = SizeCode.encode(sizes);
+    a.wrote = packed(SizeCode.encode(sizes), before == null ? null : before.wrote);
     if (before == null) {
       records += inputRecords;
       for (int p = 0; p < partitions; p++) {
         totals[p] += sizes[p];
       }
       model.add(records, totals);
-      mapSpeeds.merge(a.executor, MapSpeed.of(inputRecords, Math.max(1, millis)), MapSpeed::plus);
+      speeds.add(a.executor, inputRecords, millis);
     }
     if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
       decide(homes);
     }
     StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
-    a.reported = status.sizes() == sizes ? a.wrote : SizeCode.encode(status.sizes());
-    a.empty = status.empty();
+    a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
+    a.empty = status.empty().isEmpty() ? NOTHING : status.empty();
     lineageGrew |= !a.empty.isEmpty();
     return status;
+  }
+
+  /** Maps are compared with the first one that has committed; most attempts that follow another of their map are the same. */
+  private PackedSizes packed(byte[] codes, PackedSizes before) {
+    if (before != null && Arrays.equals(codes, before.codes())) {
+      return before;
+    }
+    typical = typical == null ? codes : typical;
+    return PackedSizes.of(codes, typical);
   }
 
   /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
@@ -336,7 +337,7 @@ final class ShuffleLedger {
       String[] nodes = candidates(executors);
       predicted = allCommitted() ? totals.clone()
           : committed.isEmpty() ? null : model.predict((double) records / committed.size() * maps);
-      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds(nodes));
+      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds.of(nodes));
       plan = new Plan(id, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
           : named(Placement.secondHomes(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
@@ -437,18 +438,30 @@ final class ShuffleLedger {
       moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
     }
     Set<Long> lost = new HashSet<>();
+    Map<BitSet, BitSet> shared = new HashMap<>();
     for (Attempt a : attempts.values()) {
+      BitSet gone = new BitSet();
       for (int p = moved.nextSetBit(0); p >= 0; p = moved.nextSetBit(p + 1)) {
         Attempt writer = writer(a, p);
         if (refill.get(p) && !writer.lostAll && executors.contains(writer.executor)) {
           writer.flushed = false;
         } else {
-          a.lost.set(p);
-          lost.add(a.id);
+          gone.set(p);
         }
+      }
+      if (!gone.isEmpty()) {
+        lose(a, gone, shared);
+        lost.add(a.id);
       }
     }
     return new Loss(lost, held, refill);
+  }
+
+  /** {@code shared} has the sets that other attempts have got at the same time. */
+  private static void lose(Attempt a, BitSet gone, Map<BitSet, BitSet> shared) {
+    BitSet all = (BitSet) gone.clone();
+    all.or(a.lost);
+    a.lost = shared.computeIfAbsent(all, set -> set);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -481,11 +494,14 @@ final class ShuffleLedger {
   /** A reader did not find segments of these attempts in a partition. True if that is news. */
   boolean missing(int partition, Collection<Long> winners) {
     boolean news = false;
+    BitSet gone = new BitSet();
+    gone.set(partition);
+    Map<BitSet, BitSet> shared = new HashMap<>();
     for (long winner : winners) {
       Attempt a = attempts.get(winner);
       if (a != null) {
         news |= !a.lostAll && !a.lost.get(partition);
-        a.lost.set(partition);
+        lose(a, gone, shared);
       }
     }
     return news;
@@ -601,22 +617,6 @@ final class ShuffleLedger {
     List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
     List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
     return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
-  }
-
-  /**
-   * Speed of each node; 1 unless it is surely slow: of at least four maps its fastest was slower by a third than the slowest of some
-   * other node. Nodes that are alike differ by as much in single maps, while they warm up or their machine is busy.
-   */
-  private double[] speeds(String[] nodes) {
-    double[] speeds = Placement.alike(nodes.length);
-    MapSpeed sure = mapSpeeds.values().stream().filter(w -> w.maps >= 4).max(Comparator.comparingDouble(MapSpeed::slowest)).orElse(null);
-    for (int n = 0; n < nodes.length; n++) {
-      MapSpeed done = mapSpeeds.get(nodes[n]);
-      if (done != null && done.maps >= 4 && done.fastest < sure.slowest * 2 / 3) {
-        speeds[n] = Math.max(0.25, done.speed() / sure.speed());
-      }
-    }
-    return speeds;
   }
 
   private static long[] atLeastOne(long[] sizes) {

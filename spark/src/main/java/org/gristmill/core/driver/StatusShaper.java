@@ -65,11 +65,13 @@ final class StatusShaper {
     return new Status(location, reported, empty);
   }
 
-  /** The status of a further attempt of a map; {@code wrote} and {@code reported} are the {@link SizeCode}s of its last committed one. */
-  Status again(long[] sizes, byte[] wrote, byte[] reported, String ranOn, Plan plan) {
+  /** The status of a further attempt of a map; {@code before} and {@code beforeReported} are of its last committed one. */
+  Status again(long[] sizes, PackedSizes before, PackedSizes beforeReported, String ranOn, Plan plan) {
     if (!useful) {
       return new Status(ranOn, sizes, new BitSet());
     }
+    byte[] wrote = before.codes();
+    byte[] reported = beforeReported.codes();
     byte[] writes = SizeCode.encode(sizes);
     long[] says = new long[sizes.length];
     BitSet empty = new BitSet();

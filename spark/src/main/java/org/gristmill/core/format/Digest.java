@@ -92,11 +92,19 @@ public record Digest(long records, long keys, long values, long rows, boolean po
     for (; at <= to - 8; at += 8) {
       hash = step(hash, (long) WORDS.get(bytes, at));
     }
+    return spread(step(hash, at < to ? lastBytes(bytes, at, to) : 0));
+  }
+
+  /** Fewer than eight bytes: the last ones of the word that ends with them, if there is one. */
+  private static long lastBytes(byte[] bytes, int from, int to) {
+    if (to >= Long.BYTES) {
+      return (long) WORDS.get(bytes, to - Long.BYTES) >>> Long.SIZE - Byte.SIZE * (to - from);
+    }
     long rest = 0;
-    for (; at < to; at++) {
+    for (int at = to - 1; at >= from; at--) {
       rest = rest << 8 | bytes[at] & 0xff;
     }
-    return spread(step(hash, rest));
+    return rest;
   }
 
   /** Takes one more number into a hash. */

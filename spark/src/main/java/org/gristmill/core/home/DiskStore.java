@@ -1,6 +1,5 @@
 package org.gristmill.core.home;
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -26,9 +25,9 @@ import org.gristmill.core.plan.Settings;
  * ended.
  */
 final class DiskStore implements AutoCloseable {
-  /** Chooses the file of a shuffle; may create folders. */
-  interface FileChooser {
-    File file(int shuffle) throws IOException;
+  /** Makes the file of a shuffle, which is created when it is first written. */
+  interface FileMaker {
+    FileChain file(int shuffle);
   }
 
   /** Told once for each shuffle that this lane can no longer store. */
@@ -39,13 +38,14 @@ final class DiskStore implements AutoCloseable {
   private static final class Shuffle {
     final int id;
     final StoreLog log = new StoreLog();
-    StoreFile file;
+    final FileChain file;
     IOException failure;
     boolean removed;
     boolean writing;
 
-    Shuffle(int id) {
+    Shuffle(int id, FileChain file) {
       this.id = id;
+      this.file = file;
     }
   }
 
@@ -53,7 +53,7 @@ final class DiskStore implements AutoCloseable {
 
   private static final int PIECE_BYTES = 1 << 18;
 
-  private final FileChooser files;
+  private final FileMaker files;
   private final FailureListener listener;
   private final int appendBytes;
   private final long heldBytesMax;
@@ -66,7 +66,7 @@ final class DiskStore implements AutoCloseable {
   private IOException broken;
   private boolean closed;
 
-  DiskStore(String name, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
+  DiskStore(String name, FileMaker files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
     this.files = files;
     this.listener = listener;
     this.appendBytes = appendBytes;
@@ -116,7 +116,7 @@ final class DiskStore implements AutoCloseable {
     if (removed.concerns(header.shuffle(), header.attempt())) {
       return;
     }
-    Shuffle shuffle = shuffles.computeIfAbsent(header.shuffle(), Shuffle::new);
+    Shuffle shuffle = shuffles.computeIfAbsent(header.shuffle(), id -> new Shuffle(id, files.file(id)));
     if (broken != null) {
       fail(shuffle, broken, failed);
     }
@@ -139,7 +139,7 @@ final class DiskStore implements AutoCloseable {
     for (int at = 0, count; at < length; at += count) {
       long from = offset + at;
       StoreLog.Piece piece;
-      StoreFile file;
+      FileChain file;
       synchronized (this) {
         Shuffle shuffle = stored(id);
         piece = shuffle.log.at(from);
@@ -148,20 +148,18 @@ final class DiskStore implements AutoCloseable {
       count = (int) Math.min(length - at, piece.end() - from);
       if (piece.tail() != null) {
         piece.tail().copy(from - piece.start(), bytes, at, count);
-      } else if (file != null) {
-        file.read(from, bytes, at, count);
       } else {
-        throw new IOException("shuffle " + id + " has nothing at byte " + from + " here");
+        file.read(from, bytes, at, count);
       }
     }
     return bytes;
   }
 
-  /** The file of a shuffle, if these bytes are in it; null while some are in memory. */
-  synchronized File file(int id, long offset, int length) throws IOException {
+  /** The file that has these bytes; null while some are in memory, and if they are in several files. */
+  synchronized PageStore.InFile file(int id, long offset, int length) throws IOException {
     Shuffle shuffle = stored(id, offset, length);
     StoreLog.Piece piece = shuffle.log.at(offset);
-    return piece.tail() == null && piece.end() >= offset + length && shuffle.file != null ? shuffle.file.file() : null;
+    return piece.tail() == null && piece.end() >= offset + length ? shuffle.file.file(offset, length) : null;
   }
 
   /** The largest segment of a shuffle here. */
@@ -196,7 +194,7 @@ final class DiskStore implements AutoCloseable {
       drop(shuffle);
       shuffle.removed = true;
       notifyAll();
-      if (shuffle.file != null && !shuffle.writing) {
+      if (!shuffle.writing) {
         shuffle.file.close(); // else the writer closes it when it is done; it comes again under the same name
       }
     }
@@ -221,12 +219,6 @@ final class DiskStore implements AutoCloseable {
       IOException failure = null;
       Shuffle shuffle = job.shuffle;
       try {
-        if (shuffle.file == null) {
-          StoreFile created = new StoreFile(files.file(shuffle.id));
-          synchronized (this) {
-            shuffle.file = created;
-          }
-        }
         shuffle.file.write(job.batch, piece);
       } catch (IOException e) {
         failure = e;
@@ -235,7 +227,7 @@ final class DiskStore implements AutoCloseable {
       }
       List<Shuffle> failed = new ArrayList<>(0);
       boolean removed = finish(job, failure, failed);
-      if (removed && shuffle.file != null) {
+      if (removed) {
         try {
           shuffle.file.close();
         } catch (IOException e) {

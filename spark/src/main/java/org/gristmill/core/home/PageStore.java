@@ -9,7 +9,7 @@ import org.gristmill.core.format.Segment;
 
 /**
  * The data manager at a home: takes parcels as they arrive and answers for partitions. Partition p lies on disk p mod the
- * number of disks; each disk is a {@link DiskStore} of its own.
+ * number of disks; each disk is a {@link DiskStore} of its own. What a disk can no longer take goes to the next one ({@link FileChain}).
  */
 public final class PageStore implements AutoCloseable {
   /** Chooses the file for a shuffle on a disk; may create folders. */
@@ -17,10 +17,13 @@ public final class PageStore implements AutoCloseable {
     File file(int disk, int shuffle) throws IOException;
   }
 
-  /** Told once when a shuffle can no longer be stored on a disk (full, folder gone, thread ended, no answer). */
+  /** Told once when a shuffle can no longer be stored here (disks full, folders gone, thread ended, no answer). */
   public interface FailureListener {
     void storeFailed(int shuffle, IOException cause);
   }
+
+  /** Where bytes lie: {@code offset} of a file. */
+  public record InFile(File file, long offset) {}
 
   private final DiskStore[] lanes;
 
@@ -32,10 +35,17 @@ public final class PageStore implements AutoCloseable {
   public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
     lanes = new DiskStore[disks];
     for (int d = 0; d < disks; d++) {
-      int disk = d;
-      lanes[d] = new DiskStore(String.valueOf(d), shuffle -> files.file(disk, shuffle), listener::storeFailed, appendBytes,
+      int first = d;
+      lanes[d] = new DiskStore(String.valueOf(d), shuffle -> new FileChain(
+          further -> file(files, first, (first + further) % disks, shuffle), disks), listener::storeFailed, appendBytes,
           heldBytesMax / disks, timeoutMs);
     }
+  }
+
+  /** The file of a shuffle that begins on disk {@code first}. Where it goes on on another disk, that has a file of its own beside it. */
+  private static File file(FileChooser files, int first, int disk, int shuffle) throws IOException {
+    File file = files.file(disk, shuffle);
+    return disk == first ? file : new File(file.getParentFile(), "from" + first + "_" + file.getName());
   }
 
   /** Takes the segments of a parcel, all of one shuffle, and keeps their arrays. Blocks while the disks are too slow. */
@@ -69,8 +79,8 @@ public final class PageStore implements AutoCloseable {
     return lane(partition).read(shuffle, offset, length);
   }
 
-  /** The file, if these bytes are in it; null while some are in memory. */
-  public File file(int shuffle, int partition, long offset, int length) throws IOException {
+  /** The file that has these bytes; null while some are in memory, and if they are in several files. */
+  public InFile file(int shuffle, int partition, long offset, int length) throws IOException {
     return lane(partition).file(shuffle, offset, length);
   }
 

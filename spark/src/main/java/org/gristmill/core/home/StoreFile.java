@@ -14,7 +14,7 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
-/** The file of one shuffle on one disk of a home. One thread writes; any thread reads; no other user of the machine does. */
+/** A file with bytes of one shuffle on a disk of a home. One thread writes; any thread reads; no other user of the machine does. */
 final class StoreFile implements Closeable {
   private final File file;
   private final FileChannel channel;
@@ -30,9 +30,20 @@ final class StoreFile implements Closeable {
         : new FileAttribute<?>[0];
   }
 
-  /** @param piece a buffer outside of the heap, from which the kernel takes bytes without another copy */
-  void write(StoreLog.Batch batch, ByteBuffer piece) throws IOException {
-    channel.position(batch.position());
+  /**
+   * @param position of the batch in this file
+   * @param piece a buffer outside of the heap, from which the kernel takes bytes without another copy
+   */
+  void write(StoreLog.Batch batch, long position, ByteBuffer piece) throws IOException {
+    try {
+      channel.position(position);
+      writeAll(batch, piece);
+    } catch (IOException e) {
+      throw new IOException(file + " cannot be written: " + e.getMessage(), e);
+    }
+  }
+
+  private void writeAll(StoreLog.Batch batch, ByteBuffer piece) throws IOException {
     piece.clear();
     for (PartitionTail tail : batch.tails()) {
       for (byte[] segment : tail.segments()) {

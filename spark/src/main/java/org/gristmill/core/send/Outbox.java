@@ -323,7 +323,7 @@ public final class Outbox implements AutoCloseable {
       long now = System.nanoTime();
       long wake = Long.MAX_VALUE;
       long idleFrom = composedAt + IDLE_MS * 1_000_000L;
-      int worthBytes = now < idleFrom ? limits.pageBytes : limits.pageBytes / IDLE_PART;
+      int worthBytes = now < idleFrom ? limits.pageBytes : Math.max(1, limits.pageBytes / IDLE_PART); // an empty queue has nothing to send
       boolean pressed = pool.pressed(limits.threshold);
       for (Map.Entry<Integer, Shuffle> e : shuffles.entrySet()) {
         Shuffle s = e.getValue();

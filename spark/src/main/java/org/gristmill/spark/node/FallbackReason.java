@@ -30,7 +30,7 @@ public interface FallbackReason {
   boolean always();
 
   /** A reason that holds. */
-  record Found(String sentence, boolean always) {}
+  record Found(String name, String sentence, boolean always) {}
 
   List<FallbackReason> ALL = List.of(new TooManyPartitions(), new ExternalService(), new PushBasedMerge(), new OldFetchProtocol(),
       new OtherDataPath(), new FallbackStorage(), new OneProcess(), new TooSmall());
@@ -42,7 +42,7 @@ public interface FallbackReason {
     for (FallbackReason reason : ALL) {
       Optional<String> found = reason.check(shuffle);
       if (found.isPresent() && allowed) {
-        return Optional.of(new Found(found.get(), reason.always()));
+        return Optional.of(new Found(reason.getClass().getSimpleName(), found.get(), reason.always()));
       }
       if (found.isPresent() && reason.mustFallBack()) {
         throw new IllegalStateException(Settings.FALLBACK.key() + " is false, but " + found.get());

@@ -137,6 +137,13 @@ public final class PartitionOpener {
     return failure(partition, winners.get(partition), home, "executor " + home + " cannot be read: " + error.getMessage());
   }
 
+  /** A partition has given another number of records than its maps wrote: their output is made again, wherever the fault is. */
+  RuntimeException miscounted(int partition, long came, long written) {
+    return failure(partition, winners.get(partition), "", came + " of " + written + " records came from executor "
+        + location.homes().get(partition - start).id() + "; the maps that wrote them run again. If this comes again, set"
+        + " spark.shuffle.manager=sort, and please report it");
+  }
+
   private RuntimeException failure(int partition, Map<Integer, Long> incomplete, String home, String reason) {
     node.missing(shuffle, partition, incomplete, home, reason);
     return statuses.fetchFailure(partition, reason);

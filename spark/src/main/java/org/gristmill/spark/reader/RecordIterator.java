@@ -18,6 +18,9 @@ import scala.collection.AbstractIterator;
  *
  * <p>A task of adaptive execution reads many small partitions, which lie on many executors: some are opened ahead, so that these
  * executors and their disks work side by side.
+ *
+ * <p>The records are counted. If a partition ends with more or fewer than its segments hold, by their headers and by the index, the task
+ * fails with a fetch failure.
  */
 public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   /** Partitions that are open at a time. */
@@ -34,6 +37,8 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
   private int partition;
   private SelectedSegments segments;
   private scala.collection.Iterator<Tuple2<Object, Object>> records;
+  private long came; // records of the present partition
+  private long written; // records in its segments so far, by the index
   private boolean ended;
 
   private record Opened(int partition, SelectedSegments segments) {}
@@ -72,6 +77,7 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
       throw new NoSuchElementException("no record after the last");
     }
     metrics.recordRead();
+    came++;
     return records.next();
   }
 
@@ -92,9 +98,14 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
       Opened next = ahead.remove();
       partition = next.partition;
       segments = next.segments;
+      came = 0;
+      written = 0;
     }
     do {
       if (!advance()) {
+        if (came != written) {
+          throw opener.miscounted(partition, came, written);
+        }
         segments = null;
         return null;
       }
@@ -108,7 +119,9 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
 
   private boolean advance() {
     try {
-      return segments.next();
+      boolean found = segments.next();
+      written += found ? segments.records() : 0;
+      return found;
     } catch (IOException e) {
       endIfKilled.run();
       throw opener.failed(partition, e);

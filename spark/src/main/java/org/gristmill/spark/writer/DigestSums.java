@@ -38,11 +38,8 @@ final class DigestSums {
   private long keys;
   private long values;
   private int columns;
-  private final long[] all = new long[COLUMNS_MAX];
-  private final long[] placed = new long[COLUMNS_MAX];
-  private final double[] sum = new double[COLUMNS_MAX];
-  private final double[] weighted = new double[COLUMNS_MAX];
-  private final double[] magnitude = new double[COLUMNS_MAX];
+  private final long[] hashes = new long[2 * COLUMNS_MAX]; // of each column: of all records, and placed
+  private final double[] numbers = new double[3 * COLUMNS_MAX]; // of each column: the sum, the weighted one, the magnitude
 
   DigestSums(Partitioner partitioner) {
     opaque = partitioner.getClass().getName().equals("org.apache.spark.api.python.PythonPartitioner"); // values are batches of records
@@ -72,21 +69,24 @@ final class DigestSums {
   }
 
   private void addValue(Object value, long hash, long length, long place) {
+    double weight = weight(place);
+    columns = Math.max(columns, 1);
     if (value instanceof Tuple2 || value instanceof Tuple3) {
-      addNumbers((Product) value, place);
+      addNumbers((Product) value, place, weight);
     }
-    column(0, hash, value instanceof Number number ? number.doubleValue() : length, place);
+    column(0, hash, value instanceof Number number ? number.doubleValue() : length, place, weight);
   }
 
   /** The parts of a tuple that are numbers or text, from the second column on. */
-  private void addNumbers(Product tuple, long place) {
+  private void addNumbers(Product tuple, long place, double weight) {
+    columns = Math.max(columns, 1 + tuple.productArity());
     for (int i = 0; i < tuple.productArity(); i++) {
       Object part = tuple.productElement(i);
       if (part instanceof Number number) {
         double d = number.doubleValue();
-        column(i + 1, mixed(Double.doubleToRawLongBits(d), i + 1), d, place);
+        column(i + 1, mixed(Double.doubleToRawLongBits(d), i + 1), d, place, weight);
       } else if (part instanceof String text) {
-        column(i + 1, Digest.spread(RecordHash.addText(i + 1, text)), text.length(), place);
+        column(i + 1, Digest.spread(RecordHash.addText(i + 1, text)), text.length(), place, weight);
       }
     }
   }
@@ -98,6 +98,8 @@ final class DigestSums {
     int row = from + Integer.BYTES;
     int length = to - row;
     long hash = place;
+    double weight = weight(place);
+    columns = Math.min(COLUMNS_MAX, fixedBytes / Long.BYTES);
     for (int at = 0, j = 0; at < fixedBytes; at += Long.BYTES, j++) {
       long word = (long) WORDS.get(bytes, row + at);
       int offset = (int) (word >>> 32);
@@ -113,7 +115,7 @@ final class DigestSums {
         number = number(word);
       }
       hash = (hash ^ hash >>> 29 ^ content) * ODD;
-      column(j & COLUMNS_MAX - 1, content, number, place);
+      column(j & COLUMNS_MAX - 1, content, number, place, weight);
     }
     keys += place;
     values += Digest.spread(hash);
@@ -141,19 +143,23 @@ final class DigestSums {
     records++;
   }
 
-  private void column(int c, long content, double number, long place) {
-    columns = Math.max(columns, c + 1);
-    all[c] += content;
-    placed[c] += content * (place | 1);
-    sum[c] += number;
-    weighted[c] += number * (place >>> 32); // up to 2^32
-    magnitude[c] += Math.abs(number);
+  /** @param weight of the partition, at least 0 and less than 1 */
+  private void column(int c, long content, double number, long place, double weight) {
+    hashes[2 * c] += content;
+    hashes[2 * c + 1] += content * (place | 1);
+    numbers[3 * c] += number;
+    numbers[3 * c + 1] += number * weight;
+    numbers[3 * c + 2] += Math.abs(number);
+  }
+
+  private static double weight(long place) {
+    return (place >>> 11) * 0x1p-53;
   }
 
   Digest digest(long rows) {
     List<Digest.Column> found = new ArrayList<>();
     for (int c = 0; c < columns; c++) {
-      found.add(new Digest.Column(all[c], placed[c], sum[c], weighted[c] * 0x1p-32, magnitude[c]));
+      found.add(new Digest.Column(hashes[2 * c], hashes[2 * c + 1], numbers[3 * c], numbers[3 * c + 1], numbers[3 * c + 2]));
     }
     return new Digest(records, keys, values, rows, opaque || inSequence && records > 1, found);
   }

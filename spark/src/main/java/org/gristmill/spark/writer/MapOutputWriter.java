@@ -41,6 +41,7 @@ public final class MapOutputWriter<K, V, C> {
   public Message.Committed write(Iterator<Product2<K, V>> records) throws IOException {
     long start = System.nanoTime();
     Emission emission = node.start(dependency.shuffleId(), context.partitionId(), context.taskAttemptId());
+    metrics.waited(System.nanoTime() - start);
     long consumed = 0;
     if (!emission.nothing()) {
       consumed = writeRecords(combined(records), emission);

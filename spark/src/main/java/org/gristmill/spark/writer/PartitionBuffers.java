@@ -142,6 +142,10 @@ public final class PartitionBuffers {
       sharedStream.writeValue(value, ANY);
       sharedStream.flush();
       digest.addRow(partition, key, target.bytes(), start, target.length(), columnBytes);
+    } else if (RecordHash.isNumber(key) && RecordHash.isNumber(value)) {
+      sharedStream.writeValue(value, ANY);
+      sharedStream.flush();
+      digest.add(partition, key, value, serializer);
     } else {
       sharedStream.flush();
       int keyEnd = target.length();

@@ -129,4 +129,16 @@ class LossLinesTest {
     assertEquals(1, driver.lines.size());
     assertTrue(driver.lines.get(0).contains("executor b was lost; executor c was lost"), driver.lines.get(0));
   }
+
+  /** With random keys, every map that runs again differs. */
+  @Test
+  void mapsThatWriteSomethingElseAreOneLineForEachShuffle() {
+    coordinator.executorLost("b");
+    for (int m = 0; m < MAPS; m++) {
+      coordinator.start(OLD, m, 100_000 + m, "a");
+      coordinator.commit(OLD, 100_000 + m, 10, 10, new long[PARTITIONS], new Digest(1, m, m, 0, false, List.of()));
+    }
+    assertEquals(2, driver.lines.size(), String.join("\n", driver.lines));
+    assertTrue(driver.lines.get(1).contains("replaced"), driver.lines.get(1));
+  }
 }

@@ -193,6 +193,24 @@ class PageStoreTest {
     assertEquals(List.of(6), failed);
   }
 
+  /** With one of an executor's two local folders full, a job ended after four attempts, though the other one had room for everything. */
+  @Test
+  void whatAFullDiskCannotTakeGoesToTheNextOne() throws Exception {
+    open((disk, shuffle) -> disk == 0 ? fullDisk() : file(disk, shuffle), 10, 0);
+    Map<Integer, byte[]> sent = new HashMap<>();
+    for (int partition = 0; partition < 6; partition++) {
+      sent.put(partition, Segments.segment(1, partition, 0, 0, 0, true, "of partition " + partition));
+      store.receive(List.of(sent.get(partition)));
+    }
+    for (int partition = 0; partition < 6; partition++) {
+      PartitionIndex.Entry entry = store.index(1, partition).entries().get(0);
+      assertArrayEquals(sent.get(partition), store.read(1, partition, entry.offset(), entry.bytes()));
+    }
+    assertEquals(List.of(), failed);
+    store.remove(1);
+    assertEquals(0, folder.toFile().list().length);
+  }
+
   private static File fullDisk() throws IOException {
     throw new IOException("No space left on device");
   }
@@ -246,7 +264,7 @@ class PageStoreTest {
       return file(disk, shuffle);
     }, (shuffle, cause) -> failed.add(shuffle), 10, 0, 100);
     store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "lost")));
-    assertTrue(assertThrows(IOException.class, () -> store.index(1, 0)).getMessage().contains("spark.gristmill.timeoutMs"));
+    assertTrue(assertThrows(IOException.class, () -> store.index(1, 0)).getMessage().contains("spark.gristmill.timeout"));
     store.close();
     answer.countDown(); // what it writes then changes nothing
     assertThrows(IOException.class, () -> store.read(1, 0, 0, 10));

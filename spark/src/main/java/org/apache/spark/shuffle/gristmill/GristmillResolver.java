@@ -1,6 +1,5 @@
 package org.apache.spark.shuffle.gristmill;
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.function.Supplier;
@@ -71,8 +70,8 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
         throw new IOException("a reader asks for " + bytes + " bytes at a time, at most " + bytesMax + " are given ("
             + Settings.READ_BYTES.key() + ")");
       }
-      File file = store.file(shuffle, partition, offset, bytes);
-      return file != null ? new FileSegmentManagedBuffer(transport, file, offset, bytes)
+      PageStore.InFile found = store.file(shuffle, partition, offset, bytes);
+      return found != null ? new FileSegmentManagedBuffer(transport, found.file(), found.offset(), bytes)
           : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));
     } catch (IOException e) {
       throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here: " + e.getMessage(), e);

@@ -1,5 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -9,7 +11,9 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
+import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -19,6 +23,7 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.plan.Recovery;
+import org.gristmill.core.plan.SettingNames;
 import org.gristmill.core.plan.Settings;
 import org.gristmill.spark.node.ExecutorNode;
 import org.gristmill.spark.node.FallbackLog;
@@ -43,10 +48,13 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
   /**
-   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and a serialiser. Each task has its own copy of
-   * the serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy.
+   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each task has its own copy
+   * of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy. Other
+   * serialisers are not shared, because those of SQL count the bytes of their own task.
    */
   private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
+
+  private static final long SECONDS_MAX = 1000 * 24 * 3600; // a thousand days can be counted in nanoseconds
 
   private final SparkConf conf;
   private final Settings settings;
@@ -60,6 +68,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private final SortShuffleManager sort;
   private final GristmillResolver resolver;
   private final FallbackLog fallbacks = new FallbackLog(LOG);
+  private final EnvironmentPage page;
   private final Map<Integer, Shared> shared = new ConcurrentHashMap<>();
   private final Thread starter;
   private DriverEndpoint driver;
@@ -67,14 +76,20 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private boolean stopped;
 
   public GristmillShuffleManager(SparkConf conf, boolean isDriver) {
+    SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
+    page = new EnvironmentPage(conf);
     this.isDriver = isDriver;
     env = SparkEnv.get();
-    settings = new Settings(entry -> conf.get(entry.key(), null));
+    settings = new Settings(key -> conf.get(key, null));
+    if (isDriver) {
+      settings.check();
+      SettingNames.withoutEffect(names(conf)).forEach(LOG::warn);
+    }
     String master = conf.get("spark.master", "");
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
     long set = settings.number(Settings.TIMEOUT);
-    timeoutMs = set > 0 ? set : conf.getTimeAsSeconds("spark.network.timeout", "120s") * 1000;
+    timeoutMs = set > 0 ? set : Math.min(conf.getTimeAsSeconds("spark.network.timeout", "120s"), SECONDS_MAX) * 1000;
     locations = new StatusLocations(settings.word(Settings.LOCALITY).equals("executor"));
     codec = new SegmentCodec(conf, env.serializerManager());
     inFlightBytes = inFlightBytes(conf);
@@ -93,6 +108,11 @@ public final class GristmillShuffleManager implements SparkTransfer {
     }
   }
 
+  /** What is set under our prefix. */
+  private static List<String> names(SparkConf conf) {
+    return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
+  }
+
   /** Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number counts MiB. */
   static long inFlightBytes(SparkConf conf) {
     String key = "spark.reducer.maxSizeInFlight";
@@ -107,9 +127,11 @@ public final class GristmillShuffleManager implements SparkTransfer {
     Optional<FallbackReason.Found> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor);
     if (reason.isPresent()) {
       fallbacks.fellBack(shuffle, reason.get());
+      page.fellBack(shuffle, dependency.rdd(), reason.get());
       return sort.registerShuffle(shuffle, dependency);
     }
     fallbacks.ours(shuffle);
+    page.ours(shuffle, dependency.rdd());
     int maps = dependency.rdd().getNumPartitions();
     driver.watchExecutors(dependency.rdd().context());
     driver.node().coordinator().shuffleAdded(shuffle, maps, dependency.partitioner().numPartitions(),
@@ -128,7 +150,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     GristmillShuffleHandle<K, V, ?> ours = (GristmillShuffleHandle<K, V, ?>) handle;
     ExecutorNode here = node();
     WriteMetrics numbers = new SparkWriter.Metrics(metrics, context);
-    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), shared(ours).serializer.newInstance(), ours.relocatable(),
+    PartitionBuffers buffers = new PartitionBuffers(ours.dependency(), serializer(ours), ours.relocatable(),
         context, SparkTaskMemory.of(context), settings.size(Settings.SEGMENT_BYTES), settings.size(Settings.TASK_BYTES),
         shared(ours).bufferBytes, codec.writer(ours.shuffleId()),
         (partition, segment) -> here.add(ours.shuffleId(), partition, context.taskAttemptId(), segment), numbers);
@@ -149,14 +171,19 @@ public final class GristmillShuffleManager implements SparkTransfer {
     ExecutorNode here = node();
     SparkReader.Metrics numbers = new SparkReader.Metrics(metrics, context);
     PartitionSources remote = (home, of, partition) ->
-        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), home, of, partition);
+        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home, of, partition);
     MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
     PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
         startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, settings.size(Settings.READ_BYTES),
         inFlightBytes / RecordIterator.OPENED_MAX);
-    RecordIterator records = new RecordIterator(opener, shared(ours).serializer.newInstance(), body -> codec.unwrap(shuffle, body),
+    RecordIterator records = new RecordIterator(opener, serializer(ours), body -> codec.unwrap(shuffle, body),
         codec.canJoin(ours.relocatable()), numbers, context::killTaskIfInterrupted);
     return new SparkReader<>(ours.dependency(), records, context, env.blockManager(), numbers);
+  }
+
+  private SerializerInstance serializer(GristmillShuffleHandle<?, ?, ?> handle) {
+    Serializer own = handle.dependency().serializer();
+    return (own.getClass() == KryoSerializer.class ? shared(handle).serializer : own).newInstance();
   }
 
   private Shared shared(GristmillShuffleHandle<?, ?, ?> handle) {

@@ -16,11 +16,14 @@ final class WeakDependency implements Coordinator.Dependency {
     this.dependency = new WeakReference<>(dependency);
   }
 
-  /** Asked only when a map has been lost, because Spark fixes the answer when it is first asked. */
+  /**
+   * False for a barrier stage as well, all of whose tasks Spark runs again: a task that inherited its output would not run, and the others
+   * would wait for it in {@code barrier()}. Asked only when a map runs again, because Spark fixes the answer when it is first asked.
+   */
   @Override
   public boolean isDeterminate() {
     ShuffleDependency<?, ?, ?> d = dependency.get();
-    return d != null && !d.rdd().outputDeterministicLevel().toString().equals("INDETERMINATE");
+    return d != null && !d.rdd().isBarrier() && !d.rdd().outputDeterministicLevel().toString().equals("INDETERMINATE");
   }
 
   @Override

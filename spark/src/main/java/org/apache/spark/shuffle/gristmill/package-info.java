@@ -14,7 +14,7 @@
  * MapOutputTracker: epoch epochLock getMapSizesByExecutorId
  * MapOutputTrackerMaster: getEpoch shuffleStatuses unregisterMapOutput updateMapOutput
  * ShuffleStatus: mapStatuses
- * SparkContext: dagScheduler executorAllocationManager listenerBus schedulerBackend
+ * SparkContext: dagScheduler executorAllocationManager listenerBus postEnvironmentUpdate schedulerBackend
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
@@ -35,7 +35,7 @@
  * network.shuffle.DownloadFileManager:
  * network.shuffle.MergedBlockMeta:
  * network.util.TransportConf:
- * rdd.RDD: outputDeterministicLevel
+ * rdd.RDD: isBarrier outputDeterministicLevel
  * rpc.RpcAddress:
  * rpc.RpcCallContext: reply sendFailure senderAddress
  * rpc.RpcEndpoint:
@@ -59,7 +59,7 @@
  * shuffle.MetadataFetchFailedException:
  * shuffle.ShuffleBlockResolver:
  * shuffle.ShuffleManager:
- * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead
+ * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead incRemoteReqsDuration
  * shuffle.ShuffleReader:
  * shuffle.ShuffleWriteMetricsReporter: incBytesWritten incRecordsWritten incWriteTime
  * shuffle.ShuffleWriter:

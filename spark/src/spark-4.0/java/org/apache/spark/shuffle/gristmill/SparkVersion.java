@@ -14,6 +14,10 @@ import scala.math.Ordering;
 
 /** All that differs between versions of Spark: up to 4.0 there are no checksums of rows. */
 final class SparkVersion implements RowChecksums {
+  // The versions 4.x of Spark that this file is for, see SparkFit.
+  static final int MINOR_MIN = 0;
+  static final int MINOR_MAX = 0;
+
   SparkVersion(ShuffleDependency<?, ?, ?> dependency) {}
 
   @Override

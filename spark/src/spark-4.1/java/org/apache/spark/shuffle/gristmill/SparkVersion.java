@@ -19,6 +19,10 @@ import scala.math.Ordering;
  * compare checksums of rows, to find stages that are not determinate: those of one map attempt are gathered here.
  */
 final class SparkVersion implements RowChecksums {
+  // The versions 4.x of Spark that this file is for, see SparkFit.
+  static final int MINOR_MIN = 1;
+  static final int MINOR_MAX = 3;
+
   private final RowBasedChecksum[] checksums;
 
   SparkVersion(ShuffleDependency<?, ?, ?> dependency) {

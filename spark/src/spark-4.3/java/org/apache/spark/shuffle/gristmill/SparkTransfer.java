@@ -15,6 +15,10 @@ import scala.runtime.BoxedUnit;
 
 /** How Spark from 4.3 on has a shuffle manager that stores blocks, and how a block is uploaded there. */
 interface SparkTransfer extends BlockingShuffleManager {
+  // The versions 4.x of Spark that this file is for, see SparkFit.
+  int MINOR_MIN = 3;
+  int MINOR_MAX = 3;
+
   static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
     return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte(), Option.empty(), false);
   }

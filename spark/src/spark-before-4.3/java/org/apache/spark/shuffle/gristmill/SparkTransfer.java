@@ -15,6 +15,10 @@ import scala.runtime.BoxedUnit;
 
 /** How Spark before 4.3 has a shuffle manager that stores blocks, and how a block is uploaded there. */
 interface SparkTransfer extends ShuffleManager {
+  // The versions 4.x of Spark that this file is for, see SparkFit.
+  int MINOR_MIN = 0;
+  int MINOR_MAX = 2;
+
   static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
     return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte());
   }

@@ -18,6 +18,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.network.BlockTransferService;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockManagerId;
 import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.plan.Executor;
@@ -26,6 +27,7 @@ import org.gristmill.core.read.PartitionSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mockito.Mockito;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -129,10 +131,11 @@ class EncryptionTest {
   /** Reads all partitions from their homes, as a reduce task elsewhere does. */
   private static void fetch(int shuffle, List<Executor> homes) throws IOException {
     BlockTransferService service = SparkEnv.get().blockManager().blockTransferService();
+    ShuffleReadMetricsReporter metrics = Mockito.mock(ShuffleReadMetricsReporter.class);
     int segments = 0;
     for (Executor home : homes) {
       for (int p = 0; p < WordJob.PARTITIONS; p++) {
-        PartitionSource source = new RemoteSource(service, new FetchTimeout(120_000), home, shuffle, p);
+        PartitionSource source = new RemoteSource(service, new FetchTimeout(120_000), metrics, home, shuffle, p);
         for (PartitionIndex.Entry e : source.index().entries()) {
           assertEquals(e.bytes(), source.await(source.read(e.offset(), e.bytes())).length);
           segments++;

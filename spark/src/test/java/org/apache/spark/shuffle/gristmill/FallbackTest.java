@@ -46,7 +46,7 @@ class FallbackTest {
   private static Optional<FallbackReason.Found> reason(boolean oneProcess, Map<String, String> set) {
     SparkConf conf = new SparkConf(false);
     set.forEach(conf::set);
-    return FallbackReason.firstFor(conf, new Settings(e -> conf.get(e.key(), null)), dependency, oneProcess);
+    return FallbackReason.firstFor(conf, new Settings(key -> conf.get(key, null)), dependency, oneProcess);
   }
 
   @Test

@@ -51,7 +51,7 @@ abstract class Faults {
   }
 
   SparkConf settings() {
-    return new SparkConf(false).set("spark.gristmill.send.retryMs", "50")
+    return new SparkConf(false).set("spark.gristmill.send.retry", "50ms")
         .set("spark.shuffle.io.retryWait", "200ms")
         .set(Settings.RECOVERY.key(), recovery.name().toLowerCase(Locale.ROOT))
         .set("spark.speculation.interval", "50ms").set("spark.speculation.quantile", "0.5")

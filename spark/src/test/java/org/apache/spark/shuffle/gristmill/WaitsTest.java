@@ -32,6 +32,7 @@ import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
@@ -73,7 +74,7 @@ class WaitsTest {
   void aHomeThatSaysNothingIsNotWaitedFor() {
     PartitionSource source = remote(listener -> { }, 50);
     IOException index = assertThrows(IOException.class, source::index);
-    assertTrue(index.getMessage().contains("executor 7") && index.getMessage().contains("spark.gristmill.timeoutMs"), index.toString());
+    assertTrue(index.getMessage().contains("executor 7") && index.getMessage().contains("spark.gristmill.timeout"), index.toString());
     IOException piece = assertThrows(IOException.class, () -> source.await(source.read(0, 10)));
     assertTrue(piece.getMessage().contains("a piece of partition 3"), piece.toString());
   }
@@ -125,7 +126,7 @@ class WaitsTest {
       fetch.accept(call.getArgument(4));
       return null;
     }).when(service).fetchBlocks(Mockito.any(), Mockito.anyInt(), Mockito.any(), Mockito.any(), Mockito.any(), Mockito.any());
-    return new RemoteSource(service, new FetchTimeout(timeoutMs), HOME, 1, 3);
+    return new RemoteSource(service, new FetchTimeout(timeoutMs), Mockito.mock(ShuffleReadMetricsReporter.class), HOME, 1, 3);
   }
 
   // Messages that cannot be answered:
@@ -157,7 +158,7 @@ class WaitsTest {
   /** Spark reports exceptions of the receiver of a parcel to the sender, but not errors: the sender's pages were never free again. */
   @Test
   void anErrorWhileAParcelIsTakenInReachesItsSender() {
-    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(entry -> null), () -> sneak(new StackOverflowError("too deep")), null);
+    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(key -> null), () -> sneak(new StackOverflowError("too deep")), null);
     StreamCallbackWithID parcel = resolver.putShuffleBlockAsStream(BlockNames.parcel(1, 1, 0), null);
     assertTrue(assertThrows(IOException.class, () -> parcel.onComplete("")).getMessage().contains("too deep"));
   }
@@ -206,11 +207,11 @@ class WaitsTest {
   }
 
   private static ExecutorNode node(SparkEnv env, long timeoutMs, Map<String, String> settings) {
-    return ExecutorNode.started(new ExecutorEndpoint(env), new Settings(e -> settings.get(e.key())), timeoutMs);
+    return ExecutorNode.started(new ExecutorEndpoint(env), new Settings(settings::get), timeoutMs);
   }
 
   private static byte[] segment(int shuffle, int partition, long attempt) {
-    byte[] bytes = new byte[Segment.HEADER_BYTES + 100];
+    byte[] bytes = new byte[Segment.HEADER_BYTES + 1000];
     Segment.seal(bytes, bytes.length, shuffle, partition, 0, attempt, 0, true, 1);
     return bytes;
   }
@@ -248,7 +249,7 @@ class WaitsTest {
       driver.answers(new IllegalStateException("a mistake"), new NoClassDefFoundError("a/Missing"), null);
       assertTrue(assertThrows(Exception.class, () -> node(env, 60_000, Map.of())).getCause().getMessage().contains("a mistake"));
       assertThrows(Throwable.class, () -> node(env, 60_000, Map.of()));
-      assertTrue(assertThrows(Exception.class, () -> node(env, 100, Map.of())).getMessage().contains("spark.gristmill.timeoutMs"));
+      assertTrue(assertThrows(Exception.class, () -> node(env, 100, Map.of())).getMessage().contains("spark.gristmill.timeout"));
       try (ExecutorNode node = node(env, 60_000, Map.of())) {
         assertTrue(flush(1));
       }
@@ -270,7 +271,7 @@ class WaitsTest {
         for (Executable call : List.<Executable>of(() -> node.start(1, 0, 0),
             () -> node.commit(1, 0, 0, 0, new long[1], Digest.EMPTY), () -> node.locate(new Message.Locate(1, 0, 1, 2, 3, 4)),
             () -> node.readingEnds(1, 2))) {
-          assertTrue(assertThrows(Exception.class, call).getMessage().contains("spark.gristmill.timeoutMs"));
+          assertTrue(assertThrows(Exception.class, call).getMessage().contains("spark.gristmill.timeout"));
         }
       }
     });
@@ -317,7 +318,7 @@ class WaitsTest {
   @Test
   void copiesThatCannotBeSentAgainFailTheFlush() throws Exception {
     withDriver((env, driver) -> {
-      try (ExecutorNode node = node(env, 60_000, Map.of("spark.gristmill.recovery", "resend", "spark.gristmill.store.bytes", "0"))) {
+      try (ExecutorNode node = node(env, 60_000, Map.of("spark.gristmill.recovery", "resend", "spark.gristmill.store.bytes", "1k"))) {
         endpoint().send(Message.encode(planned(env, 1, 1, 1)));
         node.add(1, 0, 5, segment(1, 0, 5));
         assertTrue(flush(1));
@@ -334,7 +335,7 @@ class WaitsTest {
   @Test
   void theDriverIsToldThatAShuffleCannotBeStoredUntilItHasHeard() throws Exception {
     withDriver((env, driver) -> {
-      try (ExecutorNode node = node(env, 60_000, Map.of("spark.gristmill.store.bytes", "0"))) {
+      try (ExecutorNode node = node(env, 60_000, Map.of("spark.gristmill.store.bytes", "1k"))) {
         driver.asked.clear();
         driver.answers(new IllegalStateException("a mistake"));
         Files.createDirectories(new StoreFiles(env.blockManager(), ".store").file(0, 1).toPath()); // no file can be made there

@@ -1,0 +1,124 @@
+package org.apache.spark.shuffle.gristmill;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Every setting of Spark's that touches a shuffle, one at a time, through absent, 0, 1, tiny and huge: the rows are right, or the sort
+ * shuffle does not give them either. {@code ci/spark-settings.sh} runs it; it takes hours.
+ */
+class SettingsMatrix {
+  private static final String[] SIZES = {"0", "1b", "512k", "1t"};
+  private static final String[] COUNTS = {"0", "1", "2147483647"};
+  private static final String[] TIMES = {"0", "1ms", "100d"};
+  private static final String[] OFF = {"false"}; // each of these is on unless it is set
+  private static final String[] ON = {"true"};
+  private static final String[] SHARES = {"0", "0.01", "1"};
+  private static final String[] CODECS = {"lz4", "lzf", "snappy", "zstd", "none"};
+  private static final String KRYO = "org.apache.spark.serializer.KryoSerializer";
+
+  /** The settings, and those that a setting needs beside it. */
+  private record Case(List<String> names, String[] values, Map<String, String> beside) {}
+
+  private static Case of(String[] values, String... names) {
+    return new Case(List.of(names), values, Map.of());
+  }
+
+  private static Case with(Map<String, String> beside, String[] values, String... names) {
+    return new Case(List.of(names), values, beside);
+  }
+
+  private static final List<Case> CASES = List.of(
+      of(new String[] {"0", "1", "1b", "512k", "1048575b", "2147483647b", "1t", "9223372036854775807"}, "spark.reducer.maxSizeInFlight"),
+      of(SIZES, "spark.network.maxRemoteBlockSizeFetchToMem", "spark.maxRemoteBlockSizeFetchToMem",
+          "spark.shuffle.accurateBlockThreshold", "spark.shuffle.file.buffer", "spark.shuffle.unsafe.file.output.buffer",
+          "spark.shuffle.sort.initialBufferSize", "spark.shuffle.mapOutput.minSizeForBroadcast", "spark.shuffle.io.receiveBuffer",
+          "spark.shuffle.io.sendBuffer", "spark.storage.memoryMapThreshold", "spark.io.compression.lz4.blockSize",
+          "spark.shuffle.spill.initialMemoryThreshold", "spark.buffer.pageSize", "spark.rpc.message.maxSize",
+          "spark.sql.adaptive.advisoryPartitionSizeInBytes", "spark.sql.adaptive.coalescePartitions.minPartitionSize",
+          "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"),
+      with(Map.of("spark.io.compression.codec", "snappy"), SIZES, "spark.io.compression.snappy.blockSize"),
+      with(Map.of("spark.io.compression.codec", "zstd"), SIZES, "spark.io.compression.zstd.bufferSize"),
+      with(Map.of("spark.io.compression.codec", "zstd"), new String[] {"-5", "0", "22", "100"}, "spark.io.compression.zstd.level"),
+      with(Map.of("spark.io.compression.codec", "zstd"), new String[] {"0", "2"}, "spark.io.compression.zstd.workers"),
+      with(Map.of("spark.serializer", KRYO), SIZES, "spark.kryoserializer.buffer", "spark.kryoserializer.buffer.max"),
+      with(Map.of("spark.memory.offHeap.enabled", "true"), new String[] {"0", "1", "16m"}, "spark.memory.offHeap.size"),
+      of(COUNTS, "spark.reducer.maxReqsInFlight", "spark.reducer.maxBlocksInFlightPerAddress", "spark.shuffle.sort.bypassMergeThreshold",
+          "spark.shuffle.minNumPartitionsToHighlyCompress", "spark.shuffle.maxChunksBeingTransferred", "spark.shuffle.io.maxRetries",
+          "spark.shuffle.io.numConnectionsPerPeer", "spark.shuffle.io.serverThreads", "spark.shuffle.io.clientThreads",
+          "spark.shuffle.io.backLog", "spark.shuffle.spill.numElementsForceSpillThreshold", "spark.shuffle.spill.batchSize",
+          "spark.shuffle.mapOutput.dispatcher.numThreads", "spark.shuffle.mapOutput.parallelAggregationThreshold",
+          "spark.shuffle.accurateBlockSkewedFactor", "spark.shuffle.maxAccurateSkewedBlockNumber", "spark.shuffle.maxAttemptsOnNettyOOM",
+          "spark.shuffle.registration.maxAttempts", "spark.storage.localDiskByExecutors.cacheSize"),
+      of(new String[] {"0", "1", "3"}, "spark.sql.shuffle.partitions", "spark.default.parallelism",
+          "spark.sql.adaptive.coalescePartitions.initialPartitionNum"),
+      of(TIMES, "spark.shuffle.io.retryWait", "spark.shuffle.io.connectionTimeout", "spark.shuffle.io.connectionCreationTimeout",
+          "spark.shuffle.registration.timeout", "spark.network.timeout", "spark.network.timeoutInterval", "spark.rpc.askTimeout",
+          "spark.rpc.lookupTimeout", "spark.locality.wait", "spark.files.fetchTimeout"),
+      of(OFF, "spark.shuffle.compress", "spark.shuffle.spill.compress", "spark.shuffle.checksum.enabled", "spark.shuffle.detectCorrupt",
+          "spark.shuffle.io.preferDirectBufs", "spark.shuffle.io.lazyFD", "spark.shuffle.readHostLocalDisk",
+          "spark.shuffle.sort.useRadixSort", "spark.shuffle.unsafe.fastMergeEnabled", "spark.network.sharedByteBufAllocators.enabled",
+          "spark.network.io.preferDirectBufs", "spark.broadcast.compress", "spark.cleaner.referenceTracking", "spark.sql.adaptive.enabled",
+          "spark.sql.adaptive.localShuffleReader.enabled", "spark.sql.adaptive.coalescePartitions.enabled",
+          "spark.sql.adaptive.coalescePartitions.parallelismFirst", "spark.sql.adaptive.skewJoin.enabled",
+          "spark.sql.execution.sortBeforeRepartition", "spark.sql.codegen.wholeStage"),
+      of(ON, "spark.shuffle.detectCorrupt.useExtraMemory", "spark.shuffle.io.enableVerboseMetrics", "spark.shuffle.useOldFetchProtocol",
+          "spark.shuffle.service.fetch.rdd.enabled", "spark.shuffle.service.removeShuffle", "spark.shuffle.sync", "spark.speculation",
+          "spark.excludeOnFailure.enabled", "spark.rdd.compress", "spark.sql.shuffle.orderIndependentChecksum.enabled",
+          "spark.sql.execution.replaceHashWithSortAgg"),
+      with(Map.of("spark.serializer", KRYO), new String[] {"false"}, "spark.kryo.referenceTracking", "spark.kryo.pool"),
+      with(Map.of("spark.serializer", KRYO), new String[] {"true"}, "spark.kryo.unsafe", "spark.kryo.registrationRequired"),
+      of(SHARES, "spark.memory.fraction", "spark.memory.storageFraction"),
+      of(CODECS, "spark.io.compression.codec"),
+      of(new String[] {KRYO, "org.apache.spark.serializer.JavaSerializer", "none"}, "spark.serializer"),
+      of(new String[] {"0", "1", "2147483647"}, "spark.serializer.objectStreamReset"),
+      of(new String[] {"NIO", "EPOLL", "none"}, "spark.shuffle.io.mode"),
+      of(new String[] {"ADLER32", "CRC32", "CRC32C", "none"}, "spark.shuffle.checksum.algorithm"));
+
+  /** The output of a test appears when it ends; this one takes too long for that. */
+  private static void print(String line) throws IOException {
+    Files.writeString(Path.of("target/spark-settings.txt"), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+  }
+
+  @Test
+  void rowsAreRightOrTheSortShuffleHasNoneEither() throws InterruptedException, IOException {
+    Pattern wanted = Pattern.compile(System.getProperty("gristmill.settings", ""));
+    List<String> expected = SettingsJobs.expected();
+    List<String> different = new ArrayList<>();
+    Map<String, Integer> counts = new TreeMap<>();
+    for (Case c : CASES) {
+      for (String name : c.names) {
+        for (String value : wanted.matcher(name).find() ? c.values : new String[0]) {
+          SparkConf conf = new SparkConf(false).set(name, value);
+          c.beside.forEach(conf::set);
+          SettingsJobs.Outcome ours = SettingsJobs.run(conf);
+          SettingsJobs.Outcome sort = ours.error() == null ? null : SettingsJobs.run(conf.clone().set("spark.shuffle.manager", "sort"));
+          String verdict = ours.error() == null ? expected.equals(ours.rows()) ? "right" : "WRONG: " + ours.rows().size() + " rows"
+              : sort.error() == null ? "DIFFERENT: the sort shuffle gives the rows, and Gristmill: " + ours.reason()
+              : "refused by both: " + ours.reason() + " | " + sort.reason();
+          String line = name + " = " + value + ": " + verdict;
+          print(line);
+          counts.merge(verdict.replaceFirst(":.*", ""), 1, Integer::sum);
+          if (verdict.startsWith("WRONG") || verdict.startsWith("DIFFERENT")) {
+            different.add(line);
+          }
+        }
+      }
+    }
+    print("in all " + counts);
+    assertFalse(counts.isEmpty(), "no setting has a name with " + wanted);
+    assertEquals(List.of(), different);
+  }
+}
