@@ -101,7 +101,7 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
       context = of;
       of.addSparkListener(new ExecutorListener(node));
       env.metricsSystem().registerSource(new MetricsSource(node.metrics()));
-      warnOfDecommissioning(of.conf());
+      warnOfDecommissioning(env.conf());
     }
   }
 
