@@ -21,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.gristmill.core.format.Segment;
 import org.gristmill.core.format.Segments;
 import org.gristmill.core.lifecycle.UnavailableException;
@@ -169,6 +170,29 @@ class OutboxTest {
       patient.plan(new Plan(1, 2, new String[] {"b"}));
       assertTrue(patient.flush(1).get(60, TimeUnit.SECONDS));
       assertEquals(1, net.at("b").size());
+    }
+  }
+
+  /** A home that was being decommissioned refused a segment all but once; the next failure, at its new home, dropped it. */
+  @Test
+  void triesAtAHomeThatHasMovedDoNotCountAtTheNewOne() throws Exception {
+    CompletableFuture<Void> last = new CompletableFuture<>();
+    AtomicInteger sent = new AtomicInteger();
+    Outbox.Transport transport = (home, shuffle, parcel) -> switch (sent.incrementAndGet()) {
+      case 1 -> last; // fails when the partition has moved
+      case 2 -> CompletableFuture.failedFuture(new IOException("the new home is busy"));
+      default -> CompletableFuture.completedFuture(null);
+    };
+    try (Outbox box = new Outbox(pool, transport, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 2, 1, 240_000, 1))) {
+      box.plan(new Plan(1, 1, new String[] {"a"}));
+      box.add(1, 0, Segments.segment(1, 0, 0, 0, 0, true, "x".repeat(1000)));
+      while (sent.get() == 0) {
+        Thread.sleep(1);
+      }
+      box.plan(new Plan(1, 2, new String[] {"b"}));
+      last.completeExceptionally(new IOException("refused"));
+      assertTrue(box.flush(1).get(60, TimeUnit.SECONDS));
+      assertEquals(3, sent.get());
     }
   }
 

@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.ExecutorAllocationClient;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcAddress;
@@ -26,6 +27,8 @@ import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.spark.node.DriverNode;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.PartialFunction;
 import scala.Tuple2;
@@ -34,6 +37,8 @@ import scala.runtime.BoxedUnit;
 
 /** The {@link DriverNode}, as Spark's RPC sees it; and Spark's map outputs, as the node sees them. */
 final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
+  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
+
   private final SparkEnv env;
   private final StatusLocations locations;
   private final DriverNode node;
@@ -96,6 +101,17 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
       context = of;
       of.addSparkListener(new ExecutorListener(node));
       env.metricsSystem().registerSource(new MetricsSource(node.metrics()));
+      warnOfDecommissioning(env.conf());
+    }
+  }
+
+  private static void warnOfDecommissioning(SparkConf conf) {
+    boolean moves = conf.getBoolean("spark.storage.decommission.enabled", false)
+        && conf.getBoolean("spark.storage.decommission.shuffleBlocks.enabled", true);
+    if (conf.getBoolean("spark.decommission.enabled", false) && !moves) {
+      LOG.warn("spark.decommission.enabled is true, but Spark is not told to move shuffle data: an executor that is decommissioned takes its"
+          + " partitions with it, and maps run again. Set spark.storage.decommission.enabled=true, and leave"
+          + " spark.storage.decommission.shuffleBlocks.enabled at true");
     }
   }
 

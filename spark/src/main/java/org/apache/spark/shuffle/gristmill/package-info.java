@@ -10,10 +10,11 @@
  * the members used of a private class, or the private members used of a public class. {@code PackagesTest} keeps the list complete.
  *
  * <pre>
+ * ExecutorAllocationClient: isExecutorActive
  * MapOutputTracker: epoch epochLock getMapSizesByExecutorId
- * MapOutputTrackerMaster: getEpoch shuffleStatuses unregisterMapOutput
+ * MapOutputTrackerMaster: getEpoch shuffleStatuses unregisterMapOutput updateMapOutput
  * ShuffleStatus: mapStatuses
- * SparkContext: dagScheduler postEnvironmentUpdate
+ * SparkContext: dagScheduler executorAllocationManager listenerBus postEnvironmentUpdate schedulerBackend
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
@@ -43,8 +44,10 @@
  * rpc.RpcTimeout:
  * rpc.ThreadSafeRpcEndpoint:
  * scheduler.DAGScheduler: taskSetFailed
+ * scheduler.LiveListenerBus: post
  * scheduler.MapStatus$: apply
  * scheduler.MapStatus: location mapId
+ * scheduler.SchedulerBackend:
  * scheduler.SparkListenerInterface:
  * scheduler.StageInfo: shuffleDepId
  * scheduler.Task:
@@ -63,6 +66,7 @@
  * shuffle.sort.SortShuffleManager: getReader getWriter registerShuffle shuffleBlockResolver stop unregisterShuffle
  * storage.BlockManager: blockManagerId blockTransferService diskBlockManager getDiskWriter serializerManager
  * storage.BlockManagerId$: apply
+ * storage.BlockSavedOnDecommissionedBlockManagerException:
  * storage.DiskBlockManager: createTempLocalBlock getFile localDirs
  * storage.DiskBlockObjectWriter: close commitAndGet write
  * storage.FileSegment:
