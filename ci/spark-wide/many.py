@@ -67,8 +67,7 @@ def watched(spark, job):
 
 def many_shuffles():
     expected = {k: sum(range(k, ROWS, 13)) for k in range(13)}
-    with session(spark__gristmill__store__bytes="64k", spark__cleaner__periodicGC__interval="30s",
-                 spark__ui__showConsoleProgress="false") as spark:
+    with session(spark__gristmill__store__bytes="64k", spark__cleaner__periodicGC__interval="30s") as spark:
         numbers = spark.sparkContext.parallelize(range(ROWS), 8).map(lambda n: (n % 13, n))
 
         def job(number):
@@ -81,7 +80,7 @@ def many_shuffles():
 
 
 def many_queries():
-    with session(spark__cleaner__periodicGC__interval="30s", spark__ui__showConsoleProgress="false",
+    with session(spark__cleaner__periodicGC__interval="30s",
                  spark__sql__autoBroadcastJoinThreshold="-1") as spark:
         def job(number):
             left = spark.range(0, ROWS + number, 1, 8)
