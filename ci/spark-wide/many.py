@@ -93,7 +93,7 @@ def many_queries():
 
 def many_blocks():
     """2,000 maps x 2,000 partitions of tiny records, on four executors; Spark then reports sizes as averages."""
-    with session(master="local-cluster[4,1,1024]", spark__ui__showConsoleProgress="false", spark__driver__memory="2g",
+    with session(master="local-cluster[4,1,1024]", spark__driver__memory="2g",
                  spark__sql__adaptive__enabled="false", spark__sql__shuffle__partitions=2000) as spark:
         found = spark.range(0, 1_000_000, 1, 2000).selectExpr("id % 100003 AS k", "id").groupBy("k").sum("id") \
             .selectExpr("count(*)", "sum(`sum(id)` * (k % 7))").collect()[0]
