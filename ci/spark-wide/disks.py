@@ -11,7 +11,7 @@ from session import FOLDER, main, require, session
 
 MAPS, RECORDS, BYTES = 16, 40, 100_000  # 64 MB that do not compress
 SETTINGS = {"spark__gristmill__store__bytes": "4m", "spark__executor__cores": 1, "spark__executor__memory": "1g",
-            "spark__cores__max": 2, "spark__ui__showConsoleProgress": "false"}
+            "spark__cores__max": 2}
 
 
 def record(number):

@@ -67,8 +67,7 @@ def watched(spark, job):
 
 def many_shuffles():
     expected = {k: sum(range(k, ROWS, 13)) for k in range(13)}
-    with session(spark__gristmill__store__bytes="64k", spark__cleaner__periodicGC__interval="30s",
-                 spark__ui__showConsoleProgress="false") as spark:
+    with session(spark__gristmill__store__bytes="64k", spark__cleaner__periodicGC__interval="30s") as spark:
         numbers = spark.sparkContext.parallelize(range(ROWS), 8).map(lambda n: (n % 13, n))
 
         def job(number):
@@ -81,7 +80,7 @@ def many_shuffles():
 
 
 def many_queries():
-    with session(spark__cleaner__periodicGC__interval="30s", spark__ui__showConsoleProgress="false",
+    with session(spark__cleaner__periodicGC__interval="30s",
                  spark__sql__autoBroadcastJoinThreshold="-1") as spark:
         def job(number):
             left = spark.range(0, ROWS + number, 1, 8)
@@ -94,7 +93,7 @@ def many_queries():
 
 def many_blocks():
     """2,000 maps x 2,000 partitions of tiny records, on four executors; Spark then reports sizes as averages."""
-    with session(master="local-cluster[4,1,1024]", spark__ui__showConsoleProgress="false", spark__driver__memory="2g",
+    with session(master="local-cluster[4,1,1024]", spark__driver__memory="2g",
                  spark__sql__adaptive__enabled="false", spark__sql__shuffle__partitions=2000) as spark:
         found = spark.range(0, 1_000_000, 1, 2000).selectExpr("id % 100003 AS k", "id").groupBy("k").sum("id") \
             .selectExpr("count(*)", "sum(`sum(id)` * (k % 7))").collect()[0]

@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.FileSystemException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Consumer;
 
 /**
  * The written bytes of one shuffle on one disk of a home: a file there. When that can no longer be written, as on a full disk, the bytes
@@ -22,13 +23,16 @@ final class FileChain implements Closeable {
 
   private final FileChooser chooser;
   private final int disks;
+  private final Consumer<IOException> moved;
   private final ConcurrentSkipListMap<Long, StoreFile> files = new ConcurrentSkipListMap<>(); // by the position of their first byte
   private int disk;
   private boolean open; // the last file is on this disk
 
-  FileChain(FileChooser chooser, int disks) {
+  /** @param moved told why the next disk is used from now on */
+  FileChain(FileChooser chooser, int disks, Consumer<IOException> moved) {
     this.chooser = chooser;
     this.disks = disks;
+    this.moved = moved;
   }
 
   /** @param piece a buffer outside of the heap, from which the kernel takes bytes without another copy */
@@ -43,11 +47,13 @@ final class FileChain implements Closeable {
         last.getValue().write(batch, batch.position() - last.getKey(), piece);
         return;
       } catch (IOException e) {
+        IOException cause = new IOException((e instanceof FileSystemException ? e.toString() : e.getMessage())
+            + "; free space there, or give Spark further local folders (spark.local.dir)", e);
         if (disk + 1 == disks) {
-          throw new IOException((e instanceof FileSystemException ? e.toString() : e.getMessage())
-              + "; free space there, or give Spark further local folders (spark.local.dir)", e);
+          throw cause;
         }
         forsake(batch.position());
+        moved.accept(cause);
       }
     }
   }

@@ -20,6 +20,9 @@ public final class PageStore implements AutoCloseable {
   /** Told once when a shuffle can no longer be stored here (disks full, folders gone, thread ended, no answer). */
   public interface FailureListener {
     void storeFailed(int shuffle, IOException cause);
+
+    /** Told when what follows of a shuffle goes to the next disk. */
+    default void diskFailed(int shuffle, IOException cause) {}
   }
 
   /** Where bytes lie: {@code offset} of a file. */
@@ -37,8 +40,8 @@ public final class PageStore implements AutoCloseable {
     for (int d = 0; d < disks; d++) {
       int first = d;
       lanes[d] = new DiskStore(String.valueOf(d), shuffle -> new FileChain(
-          further -> file(files, first, (first + further) % disks, shuffle), disks), listener::storeFailed, appendBytes,
-          heldBytesMax / disks, timeoutMs);
+          further -> file(files, first, (first + further) % disks, shuffle), disks, cause -> listener.diskFailed(shuffle, cause)),
+          listener::storeFailed, appendBytes, heldBytesMax / disks, timeoutMs);
     }
   }
 

@@ -15,6 +15,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.format.Message;
@@ -117,7 +118,18 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     return executorId;
   }
 
-  private PageStore store(Settings settings, String suffix, PageStore.FailureListener listener) {
+  private PageStore store(Settings settings, String suffix, BiConsumer<Integer, IOException> failed) {
+    PageStore.FailureListener listener = new PageStore.FailureListener() {
+      @Override
+      public void storeFailed(int shuffle, IOException cause) {
+        failed.accept(shuffle, cause);
+      }
+
+      @Override
+      public void diskFailed(int shuffle, IOException cause) {
+        LOG.warn("Shuffle {} goes on in the next local folder of executor {}: {}", shuffle, executorId, cause.getMessage());
+      }
+    };
     return new PageStore(spark.disks(), spark.files(suffix), listener, settings.size(Settings.APPEND_BYTES),
         settings.number(Settings.STORE_BYTES), timeoutMs);
   }

@@ -10,6 +10,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.gristmill.core.format.Segment;
@@ -38,10 +39,11 @@ class FileChainTest {
   /** With one of an executor's two local folders full, a job ended after four attempts, though the other one had room for everything. */
   @Test
   void aFileThatCannotBeWrittenAnyMoreGoesOnOnTheNextDisk() throws Exception {
+    List<IOException> told = new ArrayList<>();
     FileChain chain = new FileChain(disk -> {
       Thread.interrupted(); // so that the next file can be written
       return file(disk);
-    }, 2);
+    }, 2, told::add);
     chain.write(batch(0, before), piece);
     Thread.currentThread().interrupt(); // a channel that an interrupted thread writes to fails
     chain.write(batch(before.length, after), piece);
@@ -54,13 +56,15 @@ class FileChainTest {
     assertEquals(new PageStore.InFile(file(0), 5), chain.file(5, before.length - 5));
     assertEquals(new PageStore.InFile(file(1), 0), chain.file(before.length, after.length));
     assertNull(chain.file(before.length - 1, 2), "bytes in two files");
+    assertEquals(1, told.size());
+    assertTrue(told.get(0).getMessage().contains(file(0) + " cannot be written"), told.get(0).getMessage());
     chain.close();
     assertEquals(0, folder.toFile().list().length);
   }
 
   @Test
   void whenNoDiskIsLeftTheErrorSaysWhichFileAndWhatToDo() throws Exception {
-    FileChain chain = new FileChain(this::file, 1);
+    FileChain chain = new FileChain(this::file, 1, cause -> { });
     chain.write(batch(0, before), piece);
     IOException e = assertThrows(IOException.class, () -> chain.write(batch(BEYOND, after), piece));
     assertTrue(e.getMessage().contains(file(0) + " cannot be written: ") && e.getMessage().contains("spark.local.dir"), e.getMessage());
