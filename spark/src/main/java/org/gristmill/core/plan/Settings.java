@@ -66,7 +66,8 @@ public final class Settings {
       "A home writes about this much of its partitions at a time.").from("1k").to("1g");
   public static final Entry STORE_BYTES = new Entry("spark.gristmill.store.bytes", "bytes", "64m",
       "Memory of a home for data that it has not written, outside of Spark's memory manager. When half of it is used the home writes, and when"
-          + " all of it is used senders wait. Shuffles that fit into half of it are read from memory and never written.").from("1k");
+          + " all of it is used senders wait. Shuffles that fit into half of it are read from memory and never written. With 0,"
+          + " everything is written at once.");
   public static final Entry READ_BYTES = new Entry("spark.gristmill.read.bytes", "bytes", "448k",
       "A reader takes a partition from its home in pieces of this size.").from("1k").to("1g");
   public static final Entry PLAN_SHARE = new Entry("spark.gristmill.plan.share", "share", "0.2",

@@ -68,14 +68,14 @@ class SettingsTest {
   /** {@code spark.gristmill.window.bytes=0} ended the job after four attempts of a stage; others sent nothing, or nothing but empty parcels. */
   @Test
   void zeroIsRefusedAtTheStartWhereItMakesNoSense() {
-    for (String name : List.of("window.bytes", "page.bytes", "segment.bytes", "task.bytes", "parcel.bytes", "append.bytes", "store.bytes",
-        "read.bytes", "send.tries", "pool.patience")) {
+    for (String name : List.of("window.bytes", "page.bytes", "segment.bytes", "task.bytes", "parcel.bytes", "append.bytes", "read.bytes",
+        "send.tries", "pool.patience")) {
       String key = "spark.gristmill." + name;
       String message = assertThrows(IllegalArgumentException.class, new Settings(Map.of(key, "0")::get)::check, key).getMessage();
       assertTrue(message.startsWith(key + " is '0'; it must be at least 1"), message);
       assertTrue(message.contains("Leave it out for the default"), message);
     }
-    for (String name : List.of("pool.bytes", "timeout", "send.retry", "fallback.blocksMin", "plan.share", "pool.threshold")) {
+    for (String name : List.of("pool.bytes", "store.bytes", "timeout", "send.retry", "fallback.blocksMin", "plan.share", "pool.threshold")) {
       new Settings(Map.of("spark.gristmill." + name, "0")::get).check();
     }
   }

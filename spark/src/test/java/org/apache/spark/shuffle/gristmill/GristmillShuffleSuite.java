@@ -8,6 +8,6 @@ public final class GristmillShuffleSuite extends ShuffleSuite {
     conf().set("spark.shuffle.manager", GristmillShuffleManager.class.getName());
     conf().set("spark.gristmill.fallback", "false");
 
-    conf().set("spark.gristmill.store.bytes", "1k"); // one of them looks for any file of a small shuffle
+    conf().set("spark.gristmill.store.bytes", "0"); // one of them looks for any file of a small shuffle
   }
 }
