@@ -48,7 +48,7 @@ fn speed_up(report: &str, workers: &str) -> f64 {
 fn the_report_tells_how_far_a_command_scales() {
     let dir = tempfile::tempdir().expect("a directory");
     let page = dir.path().join("report.html");
-    let waits = "case {workers} in 1) sleep 0.4;; 2) sleep 0.2;; *) sleep 0.3;; esac";
+    let waits = "case {workers} in 1) sleep 0.8;; 2) sleep 0.4;; *) sleep 0.6;; esac";
     let (status, report, said) = script(waits, &["--workers", "1,2,64", "--output", page.to_str().expect("text")]);
     assert_eq!(status, 0, "{said}");
     assert!((1.3..2.2).contains(&speed_up(&report, "2")), "{report}");

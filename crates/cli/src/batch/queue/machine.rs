@@ -484,8 +484,12 @@ mod tests {
         with_two_programs(&Freezer::Sessions, |here| {
             here.source.all = Some(5e9);
             quantum(here, Run::System);
-            here.source.all = Some(6e9);
-            let report = quantum(here, Run::System).expect("it goes on");
+            // On a busy machine, a quantum may end before a program has had a processor.
+            let mut reports = (6..100).map(|total| {
+                here.source.all = Some(f64::from(total) * 1e9);
+                quantum(here, Run::System).expect("it goes on")
+            });
+            let report = reports.find(|report| !report.ran.is_empty()).expect("they run");
             let ours: f64 = report.ran.iter().filter_map(|ran| ran.counts).map(|counts| counts.requests).sum();
             assert_eq!(report.foreign_requests, 1e9 - ours);
             for ran in &report.ran {
@@ -493,7 +497,6 @@ mod tests {
                 assert!(counts.instructions >= 1e6 && counts.requests * 1e3 == counts.instructions, "{counts:?}");
                 assert!(ran.processor_us > 0.0);
             }
-            assert!(!report.ran.is_empty());
             here.runner.end_programs();
             let mut ended = Vec::new();
             while let Some(quantum) = quantum(here, Run::System) {

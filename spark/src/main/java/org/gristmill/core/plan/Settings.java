@@ -42,7 +42,7 @@ public final class Settings {
       "Shuffles with fewer blocks (map tasks times partitions) are too small to gain and use the sort shuffle.");
   public static final Entry POOL_BYTES = new Entry("spark.gristmill.pool.bytes", "bytes", "0",
       "Budget of the page pool of an executor, reserved with Spark's memory manager. 0: a quarter of the memory that Spark"
-          + " shares between execution and storage.");
+          + " shares between execution and storage. Any other value must be at least `spark.gristmill.page.bytes`.");
   public static final Entry POOL_PATIENCE = new Entry("spark.gristmill.pool.patience", "ms", "10s",
       "A map task that waits for a page exceeds the budget if no page at all becomes free for this long.").from("1ms")
       .formerly("spark.gristmill.pool.patienceMs");
@@ -192,10 +192,11 @@ public final class Settings {
 
   /** The table of the documentation, in Markdown. */
   public static String table() {
-    StringBuilder table = new StringBuilder("| setting | default | least | unit | meaning |\n| --- | --- | --- | --- | --- |\n");
+    StringBuilder table = new StringBuilder("| setting | default | least | most | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
     for (Entry e : ALL) {
       table.append("| `").append(e.key).append("` | `").append(e.defaultValue).append("` | ")
-          .append(e.least == null ? "" : "`" + e.least + "`").append(" | ").append(e.unit).append(" | ").append(e.doc)
+          .append(e.least == null ? "" : (e.defaultValue.equals("0") ? "0 or " : "") + "`" + e.least + "`").append(" | ")
+          .append(e.most == null ? "" : "`" + e.most + "`").append(" | ").append(e.unit).append(" | ").append(e.doc)
           .append(e.former == null ? "" : " The former name `" + e.former + "` is still read.").append(" |\n");
     }
     return table.toString();

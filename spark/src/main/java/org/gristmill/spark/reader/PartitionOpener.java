@@ -110,8 +110,8 @@ public final class PartitionOpener {
         if (!flush() && !relocated()) {
           Map<Integer, Long> incomplete = new TreeMap<>(winners.get(partition));
           incomplete.keySet().retainAll(selection.incomplete());
-          throw failure(partition, incomplete, "", "executor " + home.id() + " does not have all segments of "
-              + incomplete.size() + " maps");
+          throw failure(partition, incomplete, "", "executor " + home.id() + " is its home now and does not have what "
+              + incomplete.size() + " maps wrote, lost with another executor or on the way; these maps run again");
         }
       } catch (IOException e) {
         String reason = "executor " + home.id() + " cannot be read: " + e.getMessage();
