@@ -105,7 +105,7 @@ def thrift():
             env=os.environ | {"SPARK_HOME": SPARK}) for number in range(3)]
         answers = [client.communicate(timeout=LIMIT_S)[0] for client in clients]
         for answer in answers:
-            rows = [line for line in answer.splitlines() if line]
+            rows = [line.split("> ")[-1] for line in answer.splitlines() if line]  # beeline puts its prompt before the first
             require(rows == expected * 3, f"{len(rows)} rows: {rows[:5]}")
         require("Gristmill is active" in open(log).read(), "the plugin is not active")
 

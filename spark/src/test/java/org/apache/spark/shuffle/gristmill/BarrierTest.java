@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import scala.Function1;
 import scala.Tuple2;
+import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
 
@@ -38,15 +39,7 @@ class BarrierTest {
     Path succeeded = folder.resolve("succeeded");
     String file = succeeded.toString();
     try (TestCluster cluster = new TestCluster(2)) {
-      Partition failsOnce = records -> {
-        BarrierTaskContext task = BarrierTaskContext.get();
-        task.barrier();
-        if (task.stageAttemptNumber() == 0 && task.partitionId() == 1) {
-          await(Path.of(file));
-          throw new IllegalStateException("fails once, after the other task of its stage has succeeded");
-        }
-        return records;
-      };
+      Partition failsOnce = records -> new Meeting(records, file);
       JavaRDD<Integer> numbers = cluster.context.parallelize(IntStream.range(0, 1000).boxed().toList(), 2);
       JavaPairRDD<Integer, Integer> sums = numbers.rdd().barrier().mapPartitions(failsOnce, false, ClassTag$.MODULE$.apply(Integer.class))
           .toJavaRDD().mapToPair(n -> new Tuple2<>(n % KEYS, n)).reduceByKey(Integer::sum, 4);
@@ -65,6 +58,37 @@ class BarrierTest {
         expected.merge(n % KEYS, n, Integer::sum);
       }
       assertEquals(expected, sums.collectAsMap());
+    }
+  }
+
+  /** Waits for the other tasks when the first record is asked for, as Python's functions do; then a task of the first attempt fails. */
+  private static final class Meeting extends AbstractIterator<Integer> {
+    private final Iterator<Integer> records;
+    private final String othersSucceeded;
+    private boolean met;
+
+    Meeting(Iterator<Integer> records, String othersSucceeded) {
+      this.records = records;
+      this.othersSucceeded = othersSucceeded;
+    }
+
+    @Override
+    public boolean hasNext() {
+      if (!met) {
+        met = true;
+        BarrierTaskContext task = BarrierTaskContext.get();
+        task.barrier();
+        if (task.stageAttemptNumber() == 0 && task.partitionId() == 1) {
+          await(Path.of(othersSucceeded));
+          throw new IllegalStateException("fails once, after the other task of its stage has succeeded");
+        }
+      }
+      return records.hasNext();
+    }
+
+    @Override
+    public Integer next() {
+      return records.next();
     }
   }
 
