@@ -70,7 +70,7 @@ def watched(spark, job):
 
 def many_shuffles():
     expected = {k: sum(range(k, ROWS, 13)) for k in range(13)}
-    with session(spark__gristmill__store__bytes="64k", spark__cleaner__periodicGC__interval="30s") as spark:
+    with session(spark__gristmill__store__bytes="0", spark__cleaner__periodicGC__interval="30s") as spark:
         numbers = spark.sparkContext.parallelize(range(ROWS), 8).map(lambda n: (n % 13, n))
 
         def job(number):
