@@ -34,7 +34,7 @@ class Ledger {
     located(2000, 2000);
   }
 
-  /** What a reduce task is sent with the location of its partition, after a loss and the redo. */
+  /** Prints how many bytes tell a reduce task where its partition lies, after a loss and the redo. */
   private static void located(int maps, int partitions) {
     Coordinator coordinator = coordinator(maps, partitions);
     commits(coordinator, Sizes.EVEN, maps, partitions, 0);
@@ -111,7 +111,7 @@ class Ledger {
     return least;
   }
 
-  /** What surrounds a coordinator in a driver; it does nothing. */
+  /** Stands for the rest of a driver and does nothing. */
   private static Object surroundings() {
     return Proxy.newProxyInstance(Ledger.class.getClassLoader(), new Class<?>[] {MapOutputs.class, Coordinator.Announcer.class},
         (self, method, arguments) -> method.getReturnType() == void.class ? null : Array.get(Array.newInstance(method.getReturnType(), 1), 0));

@@ -28,7 +28,7 @@ def java_processes():
 
 
 def state(process):
-    """What a process holds: live heap after a collection, resident memory, open files, threads."""
+    """Returns live heap after a collection, resident memory, open files and threads of a process."""
     histogram = subprocess.run(["jmap", "-histo:live", process], capture_output=True, text=True, check=True).stdout
     status = dict(line.split(":", 1) for line in open(f"/proc/{process}/status"))
     ours = sum(int(line.split()[1]) for line in histogram.splitlines() if "gristmill" in line and len(line.split()) >= 4)

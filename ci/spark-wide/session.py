@@ -14,7 +14,7 @@ MANAGER = "org.apache.spark.shuffle.gristmill.GristmillShuffleManager"
 
 
 def settings(ours):
-    """What every case sets: our shuffle for every job, however small it is, or Spark's."""
+    """Returns the settings of every case: our shuffle for each job, however small, or Spark's."""
     common = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
               "spark.local.dir": os.path.join(FOLDER, "local"), "spark.sql.shuffle.partitions": "8",
               "spark.locality.wait": "200ms", "spark.network.timeout": "60s"}

@@ -24,10 +24,14 @@ public interface FallbackReason {
   Optional<String> check(Shuffle shuffle);
 
   /** True if the shuffle would be wrong with us, not only no faster: then {@code spark.gristmill.fallback=false} is an error. */
-  boolean mustFallBack();
+  default boolean mustFallBack() {
+    return true;
+  }
 
   /** True if the reason holds for every shuffle of the application. */
-  boolean always();
+  default boolean always() {
+    return true;
+  }
 
   /** A reason that holds. */
   record Found(String name, String sentence, boolean always) {}
@@ -59,11 +63,6 @@ public interface FallbackReason {
     }
 
     @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
     public boolean always() {
       return false;
     }
@@ -77,16 +76,6 @@ public interface FallbackReason {
           ? Optional.of("spark.shuffle.service.enabled is true, and the service cannot serve our partition files; set it to false")
           : Optional.empty();
     }
-
-    @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
-    }
   }
 
   record PushBasedMerge() implements FallbackReason {
@@ -96,16 +85,6 @@ public interface FallbackReason {
           ? Optional.of("spark.shuffle.push.enabled is true, and Spark pushes only the sort shuffle's files; set it to false")
           : Optional.empty();
     }
-
-    @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
-    }
   }
 
   record OldFetchProtocol() implements FallbackReason {
@@ -114,16 +93,6 @@ public interface FallbackReason {
       return s.conf.getBoolean("spark.shuffle.useOldFetchProtocol", false)
           ? Optional.of("spark.shuffle.useOldFetchProtocol is true, and ranges of a partition need the new protocol; set it to false")
           : Optional.empty();
-    }
-
-    @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
     }
   }
 
@@ -138,16 +107,6 @@ public interface FallbackReason {
       return set.equals(SPARKS_OWN) ? Optional.empty()
           : Optional.of(KEY + " is " + set + ", which would not get our files; remove that setting to use Gristmill and local disks");
     }
-
-    @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
-    }
   }
 
   /** Executors that are decommissioned would copy the sort shuffle's files there. */
@@ -159,16 +118,6 @@ public interface FallbackReason {
       return s.conf.getBoolean("spark.decommission.enabled", false) && s.conf.contains(KEY)
           ? Optional.of(KEY + " is " + s.conf.get(KEY) + ", and executors that leave do not copy our partitions there; remove that setting")
           : Optional.empty();
-    }
-
-    @Override
-    public boolean mustFallBack() {
-      return true;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
     }
   }
 
@@ -182,11 +131,6 @@ public interface FallbackReason {
     @Override
     public boolean mustFallBack() {
       return false;
-    }
-
-    @Override
-    public boolean always() {
-      return true;
     }
   }
 
