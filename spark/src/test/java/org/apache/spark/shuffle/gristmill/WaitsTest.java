@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -30,6 +31,7 @@ import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.network.BlockTransferService;
 import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.buffer.NioManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -113,6 +115,20 @@ class WaitsTest {
     }
   }
 
+  /** "Remote Requests Duration" was always 0, as if nothing were read from other executors. */
+  @Test
+  void theTimeOfARequestIsCounted() throws IOException {
+    ShuffleReadMetricsReporter metrics = Mockito.mock(ShuffleReadMetricsReporter.class);
+    PartitionSource source = remote(listener -> {
+      for (long start = System.nanoTime(); System.nanoTime() - start < 5_000_000;) {
+        Thread.onSpinWait();
+      }
+      listener.onBlockFetchSuccess("", new NioManagedBuffer(ByteBuffer.allocate(10)));
+    }, 60_000, metrics);
+    source.await(source.read(0, 10));
+    Mockito.verify(metrics).incRemoteReqsDuration(Mockito.longThat(milliseconds -> milliseconds > 0));
+  }
+
   @Test
   void aTaskThatIsKilledWhileItWaitsEnds() {
     Thread.currentThread().interrupt();
@@ -121,12 +137,16 @@ class WaitsTest {
   }
 
   private static PartitionSource remote(Consumer<BlockFetchingListener> fetch, long timeoutMs) {
+    return remote(fetch, timeoutMs, Mockito.mock(ShuffleReadMetricsReporter.class));
+  }
+
+  private static PartitionSource remote(Consumer<BlockFetchingListener> fetch, long timeoutMs, ShuffleReadMetricsReporter metrics) {
     BlockTransferService service = Mockito.mock(BlockTransferService.class);
     Mockito.doAnswer(call -> {
       fetch.accept(call.getArgument(4));
       return null;
     }).when(service).fetchBlocks(Mockito.any(), Mockito.anyInt(), Mockito.any(), Mockito.any(), Mockito.any(), Mockito.any());
-    return new RemoteSource(service, new FetchTimeout(timeoutMs), Mockito.mock(ShuffleReadMetricsReporter.class), HOME, 1, 3);
+    return new RemoteSource(service, new FetchTimeout(timeoutMs), metrics, HOME, 1, 3);
   }
 
   // Messages that cannot be answered:
