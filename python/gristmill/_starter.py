@@ -35,13 +35,13 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from . import _native, logs, modules, surroundings, unpicklable
+from .base.errors import PACKAGE, GristmillError, PlanError, ResourceError
+from .base.settings import FOLDER, Settings
 from .batches import OnArrays, OnTables
 from .deferred import Imports, Parcel, Refused, opened, opened_later
 from .engines.streams import Stream, Wanted
-from .errors import GristmillError, PlanError, ResourceError
 from .logs import Entries
 from .plan import Shuffle, Source, Stage, stages
-from .settings import FOLDER, Settings
 
 #: Keeps libraries from starting threads when they are imported.
 _ONE_THREAD = {
@@ -63,7 +63,7 @@ spec.loader.exec_module(sys.modules["gristmill"])
 from gristmill._starter import serve
 serve(int(descriptor))
 """
-_FILE = os.path.join(os.path.dirname(__file__), "__init__.py")
+_FILE = os.path.join(PACKAGE, "__init__.py")
 #: Variables that make an interpreter read commands.
 _OF_THE_SHELL = ("PYTHONINSPECT", "PYTHONSTARTUP")
 #: Bytes that the records of a job may be ahead of the program.

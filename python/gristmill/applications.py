@@ -14,12 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from . import cancel, options, plan, settings
+from . import plan
+from .base import cancel, options, settings
+from .base.errors import GristmillError, JobError, PlanError
+from .base.files.paths import AnyPath, Paths, found, text_of
+from .base.settings import Settings
 from .dataset import Dataset
-from .errors import GristmillError, JobError, PlanError
-from .paths import AnyPath, Paths, found, text_of
 from .runs import BadRecord, Kept, Run
-from .settings import Settings
 
 #: With `on_error="skip"`, a job sets aside up to so many records.
 _BAD_RECORDS_MAX = 1_000_000

@@ -12,9 +12,10 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
-from . import engines, plan, settings
+from . import engines, plan
+from .base import settings
+from .base.errors import PairsNeeded, PlanError
 from .batches import Format, OnArrays, OnTables, Pluck
-from .errors import PairsNeeded, PlanError
 from .exports import Exports
 from .reducers import Reducer
 from .results import Result

@@ -17,11 +17,12 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from . import keys, modules, pickles, surroundings
+from . import modules, surroundings
+from .base import keys, pickles
+from .base.settings import Settings
 from .batches import OnArrays, OnTables, Pluck
 from .plan import Shuffle, Stage, stages
 from .reducers import Reducer
-from .settings import Settings
 
 #: Builtin functions that the engine may know.
 _KNOWN = (types.BuiltinFunctionType, types.MethodDescriptorType, Pluck, Reducer)

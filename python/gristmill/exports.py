@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import tables
-from .paths import AnyPath
+from .base.files.paths import AnyPath
+from .base.libraries import library
 from .runs import Run
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
         np.int64(3)
         """
-        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.whole_columns(list(self), "to_pandas"))
+        frame: pandas.DataFrame = library("pandas", "to_pandas").DataFrame(tables.whole_columns(list(self), "to_pandas"))
         return frame
 
     def to_polars(self) -> Any:
@@ -65,7 +66,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
         [('a', 2), ('b', 1)]
         """
-        return tables.library("polars", "to_polars").DataFrame(tables.whole_columns(list(self), "to_polars"), strict=False)
+        return library("polars", "to_polars").DataFrame(tables.whole_columns(list(self), "to_polars"), strict=False)
 
     def write_text(self, path: AnyPath) -> int:
         """Writes a line of UTF-8 for each record and returns their number.

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
-from .compression import Damaged, unpacked
-from .errors import InputError, PlanError
+from .base.errors import InputError, PlanError
+from .base.files.compression import Damaged, unpacked
+from .base.printable import printable
 from .plan import Source
-from .printable import printable
 
 if TYPE_CHECKING:
     import pyarrow

@@ -30,8 +30,8 @@ from typing import Any
 
 import cloudpickle
 
-from . import pickles
-from .errors import PlanError
+from .base import pickles
+from .base.errors import PlanError
 
 #: For each module, its variables and those of its classes (`"Class.name"`), each with a digest of its value.
 Digests = dict[str, dict[str, bytes]]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
-from .printable import printable
+from .base.printable import printable
 from .reducers import Reducer
 from .shared import SharedArray
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any
 
-from . import _native, modules, pickles
+from . import _native, modules
+from .base import pickles
 
 #: Values in values are looked at to this depth, containers up to this length, and objects up to this number.
 _DEPTH, _ITEMS, _OBJECTS = 8, 100, 10_000

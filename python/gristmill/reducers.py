@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .keys import ValueKey, whole
+from .base.keys import ValueKey, whole
 
 ReducerName = Literal["sum", "min", "max", "mean", "count", "list", "first", "top"]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from . import pickles
+from .base import pickles
+from .base.errors import PACKAGE, GristmillError, JobError
 from .batches import Batch, OnTables, Pluck
-from .errors import PACKAGE, GristmillError, JobError
 from .plan import Narrow, NarrowKind
 from .reducers import Reducer
 

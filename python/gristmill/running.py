@@ -13,8 +13,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
-from .cancel import Token
-from .errors import Cancelled, PlanError
+from .base.cancel import Token
+from .base.errors import Cancelled, PlanError
 from .results import Result
 from .runs import Run
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
-import gc
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
+from .base.blocks import decode_into
 from .timeline import StageTimeline
 
 T = TypeVar("T")
@@ -67,25 +66,10 @@ class Run(Generic[T]):
         """The records, which are pairs, as a dictionary."""
         if self.blocks is None:
             return dict(self.records)  # type: ignore[arg-type]
-        from . import _native  # blocks are made natively
-
         found: dict[Any, Any] = {}
         for block in self.blocks:
-            with keeping_all():
-                _native.decode_into(found, block)
+            decode_into(found, block)
         return found
-
-
-@contextlib.contextmanager
-def keeping_all() -> Iterator[None]:
-    """Turns garbage collection off while records are made: all of them are in use, so looking for garbage among them is wasted time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 class Kept(Sequence[T]):

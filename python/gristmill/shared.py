@@ -11,8 +11,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .errors import PlanError
-from .tables import library
+from .base.errors import PlanError
+from .base.libraries import library
 
 if TYPE_CHECKING:
     import numpy

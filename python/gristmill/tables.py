@@ -8,15 +8,16 @@ import json
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from .compression import of_name, packed
-from .errors import PlanError
-from .paths import AnyPath, text_of
-from .printable import printable
+from .base.blocks import decoded
+from .base.errors import PlanError
+from .base.files.compression import of_name, packed
+from .base.files.paths import AnyPath, text_of
+from .base.files.whole_file import whole_file
+from .base.libraries import library
+from .base.printable import printable
 from .runs import Run
-from .whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow
@@ -67,7 +68,6 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
     if run.blocks is None:
         return pyarrow.table(whole_columns(list(run.records), function))
     from . import _native
-    from .engines.machine import decoded
 
     blocks, found, fits = [], _native.Columns(), True
     for block in run.blocks:
@@ -88,14 +88,6 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
         for kind, count, buffers in arrays
     ]
     return pyarrow.table(made, names=names)
-
-
-def library(name: str, function: str) -> Any:
-    """A library that not everybody needs; an error that says how to install it if it is missing."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise PlanError(f"{function} needs {name}: pip install {name}") from error
 
 
 @contextmanager

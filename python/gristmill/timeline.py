@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .paths import AnyPath, text_of
-from .whole_file import whole_file
+from .base.files.paths import AnyPath, text_of
+from .base.files.whole_file import whole_file
 
 #: Of a stage its title, the seconds from the start of the job to its own, and what the native engine recorded.
 StageTimeline = tuple[str, float, Any]

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from . import modules, pickles
+from . import modules
+from .base import pickles
 from .batches import OnArrays, OnTables
 from .deferred import functions
 from .plan import Stage, name, stages

@@ -16,7 +16,7 @@ import gristmill as gm
 
 MODULES = [
     importlib.import_module(module.name)
-    for module in pkgutil.iter_modules(gm.__path__, "gristmill.")
+    for module in pkgutil.walk_packages(gm.__path__, "gristmill.")
     if not module.name.startswith("gristmill._")
 ]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .. import keys
-from ..errors import PlanError
+from ..base import keys
+from ..base.errors import PlanError
+from ..base.settings import Settings
 from ..plan import Join, Shuffle, Source, Stage, stages, step_of
 from ..runs import Run
-from ..settings import Settings
 
 
 def run(stage: Stage, settings: Settings) -> Run[Any]:

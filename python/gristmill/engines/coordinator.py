@@ -14,18 +14,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _native, pickles, shared
+from .. import _native, shared
+from ..base import pickles
+from ..base.errors import InputError
+from ..base.files.paths import is_regular
+from ..base.options import text as option_text
+from ..base.printable import printable
+from ..base.settings import Settings
 from ..batches import OnArrays, OnTables, Pluck
 from ..dataset import _value
-from ..errors import InputError
 from ..formats import NOWHERE, Place, Share, json_values
-from ..options import text as option_text
-from ..paths import is_regular
 from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
-from ..printable import printable
 from ..reducers import Reducer
 from ..runs import BadRecord
-from ..settings import Settings
 from ..shared import SharedArray
 from .functions import Functions, Log, Reduce, Side, reduced_by
 from .streams import Wanted

@@ -24,9 +24,10 @@ import pyarrow
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from .. import _native, keys, pickles
+from .. import _native
+from ..base import keys, pickles
+from ..base.errors import InputError, PairsNeeded
 from ..batches import Batch
-from ..errors import InputError, PairsNeeded
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name, step_of
 from ..randoms import Generators

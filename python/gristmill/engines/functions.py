@@ -15,12 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import _native, pickles, randoms
+from .. import _native, randoms
+from ..base import pickles
+from ..base.errors import PACKAGE, InputError, PairsNeeded, user_traceback
+from ..base.keys import KeyFunctionFailed, NoKey
 from ..batches import Batch, natively
 from ..deferred import Deferred
-from ..errors import PACKAGE, InputError, PairsNeeded, user_traceback
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
-from ..keys import KeyFunctionFailed, NoKey
 from ..plan import Narrow, Shuffle, Source, name, step_of
 from ..randoms import Generators
 from ..reducers import Reducer

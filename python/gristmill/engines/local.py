@@ -12,16 +12,16 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from .. import cancel
+from ..base import cancel
+from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
+from ..base.keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
+from ..base.settings import Settings
 from ..deferred import functions
-from ..errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
 from ..formats import NOWHERE, Place, Placed, read
-from ..keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, step_of, title
 from ..randoms import Generators
 from ..replays import Call, Step, applied, raised, steps_of
 from ..runs import BadRecord, Run
-from ..settings import Settings
 from ..shared import SharedArray
 
 T = TypeVar("T")

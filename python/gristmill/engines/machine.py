@@ -21,12 +21,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from .. import _native, _starter, cancel
-from ..errors import JobError, ResourceError, WorkerDied, raise_as
+from .. import _native, _starter
+from ..base import cancel
+from ..base.blocks import decoded
+from ..base.errors import ResourceError, WorkerDied, raise_as
+from ..base.progress import Bar
+from ..base.settings import Settings
 from ..plan import Stage
-from ..progress import Bar
-from ..runs import BadRecord, Kept, Run, keeping_all
-from ..settings import Settings
+from ..runs import BadRecord, Kept, Run
 from ..timeline import StageTimeline
 
 # What the process of a job needs is imported once, here, and not after each fork.
@@ -44,15 +46,6 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     blocks = job.blocks()
     records = itertools.chain.from_iterable(map(decoded, blocks))
     return Run(records, job.bad_records, job.stats, blocks, decoded, job.timelines, job.count)
-
-
-def decoded(frame: bytes) -> list[Any]:
-    """The records of a block."""
-    try:
-        with keeping_all():
-            return _native.decode(frame)
-    except Exception as error:
-        raise JobError(f"a record that a function has made cannot be unpickled here: {type(error).__name__}: {error}") from error
 
 
 class _Job:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 
 from .. import _native
-from ..keys import ValueKey, whole
+from ..base.keys import ValueKey, whole
 from ..reducers import Reducer
 from .executors import Batches, GroupFailed, are_plain, coded, key_rows, pair, slot_of
 

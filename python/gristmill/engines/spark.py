@@ -34,15 +34,16 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .. import _native, cancel, pickles
-from ..errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
-from ..compression import is_compressed
+from .. import _native
+from ..base import cancel, pickles
+from ..base.errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
+from ..base.files.compression import is_compressed
+from ..base.progress import Bar
+from ..base.settings import Settings
 from ..formats import Share, json_values
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, stages, title
-from ..progress import Bar
 from ..reducers import Reducer
 from ..runs import BadRecord, Kept, Run
-from ..settings import Settings
 from . import executors, partials
 from .functions import Side, reduced_by
 

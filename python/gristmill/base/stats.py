@@ -6,6 +6,10 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from .known_as import known_as
+
+known_as(__name__, "gristmill.stats")
+
 #: The longest text in a cell of a table; the rest is cut.
 _CELL_CHARACTERS = 200
 

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import IO, Any, BinaryIO, Protocol, cast
 
-from .errors import PlanError
-from .printable import printable
+from ..errors import PlanError
+from ..printable import printable
 
 #: The formats, by the end of a name in lower case.
 _NAMES = {".gz": "gzip", ".bgz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz", ".lz4": "lz4", ".zip": "zip"}

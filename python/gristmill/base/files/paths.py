@@ -18,11 +18,10 @@ import stat
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Union
 
-from .errors import InputError, InputWarning
-from .printable import printable
+from ..errors import PACKAGE, InputError, InputWarning
+from ..printable import printable
 
 #: A path as `open` takes it.
 AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
@@ -39,7 +38,6 @@ _AGAIN = (
 )
 #: The paths that a warning names for each reason.
 _NAMED_MAX = 3
-_PACKAGE = str(Path(__file__).parent) + os.sep
 
 _Identity = tuple[int, int]
 
@@ -47,7 +45,8 @@ _Identity = tuple[int, int]
 def text_of(path: AnyPath) -> str:
     """Returns a path as text; `~` at its start is a home folder. Raises `TypeError` for what is no path.
 
-    >>> text_of(b"logs/a"), text_of(Path("logs/a"))
+    >>> import pathlib
+    >>> text_of(b"logs/a"), text_of(pathlib.Path("logs/a"))
     ('logs/a', 'logs/a')
     """
     if not isinstance(path, (str, bytes, os.PathLike)):
@@ -257,6 +256,6 @@ def _entries_matching(folder: str, pattern: re.Pattern[str]) -> Iterator[os.DirE
 def _user_level() -> int:
     """The level of the first line that is not of this package, as `warnings.warn` counts from its caller."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
     return level

@@ -13,9 +13,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import options
+from .known_as import known_as
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+known_as(__name__, "gristmill.settings")
 
 #: The folder in which the program was when it imported this package: modules may have come from there.
 FOLDER = os.getcwd()
@@ -115,7 +118,7 @@ class Settings:
 def engine_options() -> Mapping[str, str]:
     """Returns the options of the engine that are no field of :class:`Settings`, each with what it does."""
     try:
-        from . import _native
+        from .. import _native
     except ImportError:
         return {}
     return {name.replace("-", "_"): about for name, about in _native.options() if name not in _HAVE_FIELDS}

@@ -10,8 +10,12 @@ from traceback import TracebackException
 from types import TracebackType
 from typing import Any, NoReturn
 
+from .known_as import known_as
+
+known_as(__name__, "gristmill.errors")
+
 #: Where the lines of this package are.
-PACKAGE = os.path.dirname(__file__) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class GristmillError(Exception):
