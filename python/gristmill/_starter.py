@@ -37,11 +37,11 @@ from typing import Any, NoReturn
 from . import _native, logs, modules, surroundings, unpicklable
 from .base.errors import PACKAGE, GristmillError, PlanError, ResourceError
 from .base.settings import FOLDER, Settings
-from .batches import OnArrays, OnTables
 from .deferred import Imports, Parcel, Refused, opened, opened_later
 from .engines.streams import Stream, Wanted
 from .logs import Entries
 from .plan import Shuffle, Source, Stage, stages
+from .records.batches import OnArrays, OnTables
 
 #: Keeps libraries from starting threads when they are imported.
 _ONE_THREAD = {

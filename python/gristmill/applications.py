@@ -20,7 +20,7 @@ from .base.errors import GristmillError, JobError, PlanError
 from .base.files.paths import AnyPath, Paths, found, text_of
 from .base.settings import Settings
 from .dataset import Dataset
-from .runs import BadRecord, Kept, Run
+from .records.runs import BadRecord, Kept, Run
 
 #: With `on_error="skip"`, a job sets aside up to so many records.
 _BAD_RECORDS_MAX = 1_000_000

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, over
 from . import engines, plan
 from .base import settings
 from .base.errors import PairsNeeded, PlanError
-from .batches import Format, OnArrays, OnTables, Pluck
 from .exports import Exports
+from .records.batches import Format, OnArrays, OnTables, Pluck
+from .records.runs import Kept, Run
 from .reducers import Reducer
 from .results import Result
 from .running import Records, RunningJob
-from .runs import Kept, Run
 from .shared import SharedArray
 
 T = TypeVar("T")

@@ -20,8 +20,8 @@ import cloudpickle
 from . import modules, surroundings
 from .base import keys, pickles
 from .base.settings import Settings
-from .batches import OnArrays, OnTables, Pluck
 from .plan import Shuffle, Stage, stages
+from .records.batches import OnArrays, OnTables, Pluck
 from .reducers import Reducer
 
 #: Builtin functions that the engine may know.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import tables
 from .base.files.paths import AnyPath
 from .base.libraries import library
-from .runs import Run
+from .records import tables, writers
+from .records.runs import Run
 
 if TYPE_CHECKING:
     import pandas
@@ -80,7 +80,7 @@ class Exports(Generic[T_co]):
         >>> gm.range(3).write_text(file), file.read_text()
         (3, '0\\n1\\n2\\n')
         """
-        return tables.write_text(path, lambda: self)
+        return writers.write_text(path, lambda: self)
 
     def write_jsonl(self, path: AnyPath) -> int:
         """Writes each record as a line of JSON and returns their number. Pairs become arrays.
@@ -93,7 +93,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("a").count_by_value().write_jsonl(file), file.read_text()
         (1, '["a", 1]\\n')
         """
-        return tables.write_jsonl(path, lambda: self)
+        return writers.write_jsonl(path, lambda: self)
 
     def write_csv(self, path: AnyPath) -> int:
         """Writes CSV with a header and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`.
@@ -106,7 +106,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("a").count_by_value().write_csv(file), file.read_text()
         (1, 'key,value\\na,1\\n')
         """
-        return tables.write_csv(path, self._run)
+        return writers.write_csv(path, self._run)
 
     def write_parquet(self, path: AnyPath) -> int:
         """Writes a Parquet file and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`. Needs pyarrow.
@@ -119,4 +119,4 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("a").count_by_value().write_parquet(file)
         1
         """
-        return tables.write_parquet(path, self._run)
+        return writers.write_parquet(path, self._run)

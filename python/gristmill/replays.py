@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 
 from .base import pickles
 from .base.errors import PACKAGE, GristmillError, JobError
-from .batches import Batch, OnTables, Pluck
 from .plan import Narrow, NarrowKind
+from .records.batches import Batch, OnTables, Pluck
 from .reducers import Reducer
 
 E = TypeVar("E", bound=BaseException)

@@ -12,9 +12,9 @@ from .base.files.paths import AnyPath
 from .base.stats import Stats, html_table
 from .exports import Exports
 from .plan import counted
-from .runs import BadRecord, Run
-from .tables import columns
-from .timeline import StageTimeline, Timeline
+from .records.runs import BadRecord, Run
+from .records.tables import columns
+from .records.timeline import StageTimeline, Timeline
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -15,8 +15,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from .base.cancel import Token
 from .base.errors import Cancelled, PlanError
+from .records.runs import Run
 from .results import Result
-from .runs import Run
 
 T = TypeVar("T")
 W = TypeVar("W")

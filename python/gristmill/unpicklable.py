@@ -11,9 +11,9 @@ from typing import Any
 
 from . import modules
 from .base import pickles
-from .batches import OnArrays, OnTables
 from .deferred import functions
 from .plan import Stage, name, stages
+from .records.batches import OnArrays, OnTables
 
 #: Variables in variables are looked at to this depth, and containers up to this length.
 _DEPTH, _ITEMS = 6, 10_000

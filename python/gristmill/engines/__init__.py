@@ -12,7 +12,7 @@ from ..base import keys
 from ..base.errors import PlanError
 from ..base.settings import Settings
 from ..plan import Join, Shuffle, Source, Stage, stages, step_of
-from ..runs import Run
+from ..records.runs import Run
 
 
 def run(stage: Stage, settings: Settings) -> Run[Any]:

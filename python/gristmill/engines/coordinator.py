@@ -21,12 +21,12 @@ from ..base.files.paths import is_regular
 from ..base.options import text as option_text
 from ..base.printable import printable
 from ..base.settings import Settings
-from ..batches import OnArrays, OnTables, Pluck
 from ..dataset import _value
 from ..formats import NOWHERE, Place, Share, json_values
 from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
+from ..records.batches import OnArrays, OnTables, Pluck
+from ..records.runs import BadRecord
 from ..reducers import Reducer
-from ..runs import BadRecord
 from ..shared import SharedArray
 from .functions import Functions, Log, Reduce, Side, reduced_by
 from .streams import Wanted

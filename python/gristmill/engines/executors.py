@@ -27,12 +27,12 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from .. import _native
 from ..base import keys, pickles
 from ..base.errors import InputError, PairsNeeded
-from ..batches import Batch
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
 from ..plan import Shuffle, Source, name, step_of
 from ..randoms import Generators
+from ..records.batches import Batch
+from ..records.runs import BadRecord
 from ..replays import Call, Step, raised
-from ..runs import BadRecord
 from .functions import Failure, Reduce, Side, _first_failing, one_line
 
 #: Records that go through the functions together, unless they come in larger pieces.

@@ -19,14 +19,14 @@ from .. import _native, randoms
 from ..base import pickles
 from ..base.errors import PACKAGE, InputError, PairsNeeded, user_traceback
 from ..base.keys import KeyFunctionFailed, NoKey
-from ..batches import Batch, natively
 from ..deferred import Deferred
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
 from ..plan import Narrow, Shuffle, Source, name, step_of
 from ..randoms import Generators
+from ..records.batches import Batch, natively
+from ..records.runs import BadRecord
 from ..reducers import Reducer
 from ..replays import Call, Step, applied, made_of_group, raised, results, steps_of
-from ..runs import BadRecord
 from ..shared import SharedArray
 
 Chain = Callable[[Iterable[Any]], Iterable[Any]]

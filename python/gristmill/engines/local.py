@@ -20,8 +20,8 @@ from ..deferred import functions
 from ..formats import NOWHERE, Place, Placed, read
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, step_of, title
 from ..randoms import Generators
+from ..records.runs import BadRecord, Run
 from ..replays import Call, Step, applied, raised, steps_of
-from ..runs import BadRecord, Run
 from ..shared import SharedArray
 
 T = TypeVar("T")

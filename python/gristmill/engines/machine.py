@@ -28,8 +28,8 @@ from ..base.errors import ResourceError, WorkerDied, raise_as
 from ..base.progress import Bar
 from ..base.settings import Settings
 from ..plan import Stage
-from ..runs import BadRecord, Kept, Run
-from ..timeline import StageTimeline
+from ..records.runs import BadRecord, Kept, Run
+from ..records.timeline import StageTimeline
 
 # What the process of a job needs is imported once, here, and not after each fork.
 from . import coordinator as coordinator

@@ -42,8 +42,8 @@ from ..base.progress import Bar
 from ..base.settings import Settings
 from ..formats import Share, json_values
 from ..plan import Join, Narrow, Shuffle, Source, Stage, name, stages, title
+from ..records.runs import BadRecord, Kept, Run
 from ..reducers import Reducer
-from ..runs import BadRecord, Kept, Run
 from . import executors, partials
 from .functions import Side, reduced_by
 

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
-from .base.blocks import decode_into
+from ..base.blocks import decode_into
+from ..base.known_as import known_as
 from .timeline import StageTimeline
+
+known_as(__name__, "gristmill.runs")
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .base.files.paths import AnyPath, text_of
-from .base.files.whole_file import whole_file
+from ..base.files.paths import AnyPath, text_of
+from ..base.files.whole_file import whole_file
 
 #: Of a stage its title, the seconds from the start of the job to its own, and what the native engine recorded.
 StageTimeline = tuple[str, float, Any]
@@ -36,7 +36,7 @@ class Timeline:
             file.write(self.page().encode())
 
     def _drawn(self, title: str | None) -> str:
-        from . import _native  # the local engine does without it
+        from .. import _native  # the local engine does without it
 
         count = len(self._stages)
         names = [f"Stage {number} of {count}: {name}" for number, (name, _, _) in enumerate(self._stages, 1)]

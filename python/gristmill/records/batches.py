@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..base.known_as import known_as
 from .tables import columns
 
 if TYPE_CHECKING:
     import pyarrow
+
+known_as(__name__, "gristmill.batches")
 
 #: Rows that become objects together.
 _ROWS = 4096
@@ -70,7 +73,7 @@ class Batch:
 
     def native(self) -> Any:
         """The records as the native engine reads them; `None` if a column is neither numbers, bools, text nor bytes."""
-        from . import _native
+        from .. import _native
 
         if self.pluck is None or (arrays := _arrays(self.table)) is None:
             return None
