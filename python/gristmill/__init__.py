@@ -11,12 +11,12 @@ from .base.keys import register_key
 from .base.settings import Settings, configure
 from .dataset import Dataset, Groups
 from .loops import iterate
+from .plan.reducers import Reducer, count, first, list, max, mean, min, sum, top
+from .plan.shared import SharedArray, shared_array
 from .records.runs import BadRecord
-from .reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .replays import replay
 from .results import Result
 from .running import RunningJob
-from .shared import SharedArray, shared_array
 from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text, word_count
 
 _errors.install()

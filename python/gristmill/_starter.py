@@ -40,7 +40,8 @@ from .base.settings import FOLDER, Settings
 from .deferred import Imports, Parcel, Refused, opened, opened_later
 from .engines.streams import Stream, Wanted
 from .logs import Entries
-from .plan import Shuffle, Source, Stage, stages
+from .plan.nodes import Shuffle, Source
+from .plan.stages import Stage, stages
 from .records.batches import OnArrays, OnTables
 
 #: Keeps libraries from starting threads when they are imported.

@@ -20,12 +20,13 @@ import cloudpickle
 from . import modules, surroundings
 from .base import keys, pickles
 from .base.settings import Settings
-from .plan import Shuffle, Stage, stages
+from .plan.orders import Order
+from .plan.reducers import Reducer
+from .plan.stages import Stage, functions, stages
 from .records.batches import OnArrays, OnTables, Pluck
-from .reducers import Reducer
 
 #: Builtin functions that the engine may know.
-_KNOWN = (types.BuiltinFunctionType, types.MethodDescriptorType, Pluck, Reducer)
+_KNOWN = (types.BuiltinFunctionType, types.MethodDescriptorType, Order, Pluck, Reducer)
 
 
 class Recorder(pickles._Pickler):
@@ -78,17 +79,6 @@ class Parcel:
             recorder = Recorder(file)
             recorder.dump((objects, keys.registered()))
             self.objects, self.roots = file.getvalue(), recorder.roots
-
-
-def functions(stage: Stage) -> Iterator[tuple[str, Any]]:
-    """The functions of a stage and those before it, each with what applies it."""
-    for part in stages(stage):
-        for narrow in (narrow for narrows in part.narrows for narrow in narrows):
-            yield narrow.kind, narrow.function
-        end = part.end
-        if isinstance(end, Shuffle):
-            given = ("reduce_by_key", end.reducer), ("map_groups" if end.kind == "groups" else end.kind, end.function)
-            yield from ((said, function) for said, function in given if function is not None)
 
 
 def _apart(stage: Stage) -> Iterator[Any]:

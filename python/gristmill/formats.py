@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 from .base.errors import InputError, PlanError
 from .base.files.compression import Damaged, unpacked
 from .base.printable import printable
-from .plan import Source
+from .plan.nodes import Source
 
 if TYPE_CHECKING:
     import pyarrow

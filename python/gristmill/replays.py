@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar
 
 from .base import pickles
 from .base.errors import PACKAGE, GristmillError, JobError
-from .plan import Narrow, NarrowKind
+from .plan.nodes import Narrow, NarrowKind
+from .plan.reducers import Reducer
 from .records.batches import Batch, OnTables, Pluck
-from .reducers import Reducer
 
 E = TypeVar("E", bound=BaseException)
 

@@ -11,7 +11,7 @@ from .base.errors import PlanError
 from .base.files.paths import AnyPath
 from .base.stats import Stats, html_table
 from .exports import Exports
-from .plan import counted
+from .plan.describe import counted
 from .records.runs import BadRecord, Run
 from .records.tables import columns
 from .records.timeline import StageTimeline, Timeline

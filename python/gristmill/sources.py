@@ -12,7 +12,7 @@ from .base.files.paths import Paths, found, is_regular
 from .base.printable import printable
 from .dataset import Dataset
 from .formats import check_columns, check_errors
-from .plan import Source, SourceKind
+from .plan.nodes import Source, SourceKind
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from . import modules
 from .base import pickles
-from .deferred import functions
-from .plan import Stage, name, stages
+from .plan.describe import name
+from .plan.stages import Stage, functions, stages
 from .records.batches import OnArrays, OnTables
 
 #: Variables in variables are looked at to this depth, and containers up to this length.

@@ -11,7 +11,10 @@ from typing import Any
 from ..base import keys
 from ..base.errors import PlanError
 from ..base.settings import Settings
-from ..plan import Join, Shuffle, Source, Stage, stages, step_of
+from ..plan.describe import step_of
+from ..plan.nodes import Join, Shuffle, Source
+from ..plan.orders import is_pair
+from ..plan.stages import Stage, stages
 from ..records.runs import Run
 
 
@@ -50,7 +53,7 @@ def _refuse_keys(stage: Stage) -> None:
             continue
         for record in source.data[:1]:
             of_pairs = isinstance(end, Join) or end.kind in ("reduce", "groups")
-            if of_pairs and not (isinstance(record, (tuple, list)) and len(record) == 2):
+            if of_pairs and not is_pair(record):
                 continue
             try:
                 keys.group_key(record[0] if of_pairs else record)

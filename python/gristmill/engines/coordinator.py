@@ -14,20 +14,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _native, shared
+from .. import _native
 from ..base import pickles
 from ..base.errors import InputError
 from ..base.files.paths import is_regular
 from ..base.options import text as option_text
 from ..base.printable import printable
 from ..base.settings import Settings
-from ..dataset import _value
 from ..formats import NOWHERE, Place, Share, json_values
-from ..plan import Join, Narrow, Shuffle, Source, Stage, stages, title
+from ..plan import shared
+from ..plan.describe import title
+from ..plan.nodes import Join, Narrow, Shuffle, Source
+from ..plan.orders import Order
+from ..plan.reducers import Reducer
+from ..plan.shared import SharedArray
+from ..plan.stages import Stage, stages
 from ..records.batches import OnArrays, OnTables, Pluck
 from ..records.runs import BadRecord
-from ..reducers import Reducer
-from ..shared import SharedArray
 from .functions import Functions, Log, Reduce, Side, reduced_by
 from .streams import Wanted
 
@@ -410,7 +413,7 @@ def _counts(stage: Stage) -> Stage | None:
     """The stage that counts, if `stage` only wants the greatest counts of it."""
     source, end = stage.inputs[0], stage.end
     assert isinstance(end, Shuffle)
-    if end.function is not _value or stage.narrows[0] or not isinstance(source, Stage):
+    if end.function != Order("value") or stage.narrows[0] or not isinstance(source, Stage):
         return None
     return source if isinstance(source.end, Shuffle) and source.end.kind == "count_by_value" else None
 

@@ -28,7 +28,9 @@ from .. import _native
 from ..base import keys, pickles
 from ..base.errors import InputError, PairsNeeded
 from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
-from ..plan import Shuffle, Source, name, step_of
+from ..plan.describe import name, step_of
+from ..plan.nodes import Shuffle, Source
+from ..plan.orders import is_pair
 from ..randoms import Generators
 from ..records.batches import Batch
 from ..records.runs import BadRecord
@@ -614,7 +616,7 @@ def _rank(key: Any, record: Any) -> bytes:
 
 def pair(record: Any) -> Any:
     """A record that is a key and a value; an error if it is not."""
-    if not isinstance(record, (tuple, list)) or len(record) != 2:
+    if not is_pair(record):
         raise _native.NotAPair(record)
     return record
 

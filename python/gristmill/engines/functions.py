@@ -21,13 +21,14 @@ from ..base.errors import PACKAGE, InputError, PairsNeeded, user_traceback
 from ..base.keys import KeyFunctionFailed, NoKey
 from ..deferred import Deferred
 from ..formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
-from ..plan import Narrow, Shuffle, Source, name, step_of
+from ..plan.describe import name, step_of
+from ..plan.nodes import Narrow, Shuffle, Source
+from ..plan.reducers import Reducer
+from ..plan.shared import SharedArray
 from ..randoms import Generators
 from ..records.batches import Batch, natively
 from ..records.runs import BadRecord
-from ..reducers import Reducer
 from ..replays import Call, Step, applied, made_of_group, raised, results, steps_of
-from ..shared import SharedArray
 
 Chain = Callable[[Iterable[Any]], Iterable[Any]]
 #: Makes records of a key and its values.

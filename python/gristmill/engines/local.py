@@ -16,13 +16,15 @@ from ..base import cancel
 from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
 from ..base.keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
 from ..base.settings import Settings
-from ..deferred import functions
 from ..formats import NOWHERE, Place, Placed, read
-from ..plan import Join, Narrow, Shuffle, Source, Stage, name, step_of, title
+from ..plan.describe import name, step_of, title
+from ..plan.nodes import Join, Narrow, Shuffle, Source
+from ..plan.orders import is_pair
+from ..plan.shared import SharedArray
+from ..plan.stages import Stage, functions
 from ..randoms import Generators
 from ..records.runs import BadRecord, Run
 from ..replays import Call, Step, applied, raised, steps_of
-from ..shared import SharedArray
 
 T = TypeVar("T")
 
@@ -178,7 +180,7 @@ class _Job:
 
     def has_form(self, record: Any, whole: bool, step: str) -> bool:
         """Whether the key of a record has a form. If not, the record is set aside."""
-        if not whole and (not isinstance(record, (tuple, list)) or len(record) != 2):
+        if not whole and not is_pair(record):
             return True  # Another error.
         try:
             _form(group_key, record if whole else record[0], step)
@@ -290,7 +292,7 @@ def _arrays(stage: Stage) -> set[SharedArray]:
 
 def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:
     for record in records:
-        if not isinstance(record, (tuple, list)) or len(record) != 2:
+        if not is_pair(record):
             raise PlanError(f"{step} needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
         yield record[0], record[1]
 

@@ -27,7 +27,7 @@ from ..base.blocks import decoded
 from ..base.errors import ResourceError, WorkerDied, raise_as
 from ..base.progress import Bar
 from ..base.settings import Settings
-from ..plan import Stage
+from ..plan.stages import Stage
 from ..records.runs import BadRecord, Kept, Run
 from ..records.timeline import StageTimeline
 

@@ -19,7 +19,7 @@ import pyarrow
 
 from .. import _native
 from ..base.keys import ValueKey, whole
-from ..reducers import Reducer
+from ..plan.reducers import Reducer
 from .executors import Batches, GroupFailed, are_plain, coded, key_rows, pair, slot_of
 
 #: Keys that a task holds at most before it sends rows.

@@ -41,9 +41,11 @@ from ..base.files.compression import is_compressed
 from ..base.progress import Bar
 from ..base.settings import Settings
 from ..formats import Share, json_values
-from ..plan import Join, Narrow, Shuffle, Source, Stage, name, stages, title
+from ..plan.describe import name, title
+from ..plan.nodes import Join, Narrow, Shuffle, Source
+from ..plan.reducers import Reducer
+from ..plan.stages import Stage, stages
 from ..records.runs import BadRecord, Kept, Run
-from ..reducers import Reducer
 from . import executors, partials
 from .functions import Side, reduced_by
 

@@ -11,7 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .base.keys import ValueKey, whole
+from ..base.keys import ValueKey, whole
+from ..base.known_as import known_as
+
+known_as(__name__, "gristmill.reducers")
 
 ReducerName = Literal["sum", "min", "max", "mean", "count", "list", "first", "top"]
 

@@ -11,8 +11,11 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .base.errors import PlanError
-from .base.libraries import library
+from ..base.errors import PlanError
+from ..base.known_as import known_as
+from ..base.libraries import library
+
+known_as(__name__, "gristmill.shared")
 
 if TYPE_CHECKING:
     import numpy
