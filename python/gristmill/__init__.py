@@ -10,11 +10,11 @@ from .base.errors import Cancelled, GristmillError, InputError, InputWarning, Jo
 from .base.keys import register_key
 from .base.settings import Settings, configure
 from .dataset import Dataset, Groups
+from .engines.replays import replay
 from .loops import iterate
 from .plan.reducers import Reducer, count, first, list, max, mean, min, sum, top
 from .plan.shared import SharedArray, shared_array
 from .records.runs import BadRecord
-from .replays import replay
 from .results import Result
 from .running import RunningJob
 from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text, word_count
@@ -23,7 +23,7 @@ _errors.install()
 
 # Nearly every program uses it. Imported here, it does not delay the first job.
 with _suppress(ImportError):
-    _import_module("gristmill.engines.machine")
+    _import_module("gristmill.engines.machine.job")
 
 __all__ = [
     "BadRecord",

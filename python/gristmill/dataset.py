@@ -11,9 +11,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
-from . import engines
 from .base import settings
 from .base.errors import PlanError
+from .engines import choice
 from .exports import Exports
 from .plan import nodes
 from .plan.describe import describe
@@ -294,7 +294,7 @@ class Dataset(Exports[T]):
 
         def run() -> Result[T]:
             settings.fix(chosen)
-            return _result(engines.run(stage, chosen))
+            return _result(choice.run(stage, chosen))
 
         return RunningJob(run, begins=chosen.engine == "machine")
 
@@ -389,7 +389,7 @@ class Dataset(Exports[T]):
 
     def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
         stage = stage_of(self._node)
-        run = engines.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
+        run = choice.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
         sources = (source for each in stages(stage) for source in each.inputs if isinstance(source, nodes.Source))
         run.kept = [source.data for source in sources if isinstance(source.data, Kept)]
         return run

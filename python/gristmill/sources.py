@@ -11,7 +11,7 @@ from .base.errors import InputError, PlanError
 from .base.files.paths import Paths, found, is_regular
 from .base.printable import printable
 from .dataset import Dataset
-from .formats import check_columns, check_errors
+from .engines.formats import check_columns, check_errors
 from .plan.nodes import Source, SourceKind
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ import gristmill as gm
 MODULES = [
     importlib.import_module(module.name)
     for module in pkgutil.walk_packages(gm.__path__, "gristmill.")
-    if not module.name.startswith("gristmill._")
+    if not module.name.startswith(("gristmill._", "gristmill.engines.spark"))
 ]
 
 

@@ -21,7 +21,7 @@ def dumps(value: object) -> bytes:
     (2, True)
     """
     with io.BytesIO() as file:
-        _Pickler(file).dump(value)
+        Pickler(file).dump(value)
         return file.getvalue()
 
 
@@ -34,7 +34,7 @@ def _named(made: Callable[..., CodeType], arguments: tuple[Any, ...], filename: 
     return made(*arguments).replace(co_filename=filename)
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """A pickler that keeps the file name of each function, which cloudpickle leaves out since 3.1.3.
 
     Without it a traceback cannot show the user's lines.

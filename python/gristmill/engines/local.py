@@ -16,15 +16,15 @@ from ..base import cancel
 from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
 from ..base.keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
 from ..base.settings import Settings
-from ..formats import NOWHERE, Place, Placed, read
 from ..plan.describe import name, step_of, title
 from ..plan.nodes import Join, Narrow, Shuffle, Source
 from ..plan.orders import is_pair
 from ..plan.shared import SharedArray
 from ..plan.stages import Stage, functions
-from ..randoms import Generators
 from ..records.runs import BadRecord, Run
-from ..replays import Call, Step, applied, raised, steps_of
+from .formats import NOWHERE, Place, Placed, read
+from .randoms import Generators
+from .replays import Call, Step, applied, group_step, raised, steps_of
 
 T = TypeVar("T")
 
@@ -153,14 +153,10 @@ class _Job:
 
     def shuffle(self, records: Iterator[Any], end: Shuffle) -> Iterator[Any]:
         match end.kind:
-            case "reduce":
-                assert end.reducer is not None
-                for group in _grouped(_pairs(records, "reduce_by_key"), "reduce_by_key"):
-                    yield from self.guarded(f"reduce_by_key {name(end.reducer)}", [("reduce", end.reducer)], group)
-            case "groups":
-                assert end.function is not None
-                for group in _grouped(_pairs(records, "group_by_key"), "group_by_key"):
-                    yield from self.guarded(f"map_groups {name(end.function)}", [("groups", end.function)], group)
+            case "reduce" | "groups":
+                (said, step), method = group_step(end), step_of(end)
+                for group in _grouped(_pairs(records, method), method):
+                    yield from self.guarded(said, [step], group)
             case "distinct":
                 yield from (key for key, _ in _grouped(((record, None) for record in records), "distinct"))
             case "count_by_value":

@@ -17,24 +17,26 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from . import modules, surroundings
-from .base import keys, pickles
-from .base.settings import Settings
-from .plan.orders import Order
-from .plan.reducers import Reducer
-from .plan.stages import Stage, functions, stages
-from .records.batches import OnArrays, OnTables, Pluck
+from ...base import keys, pickles
+from ...base.settings import Settings
+from ...plan.orders import Order
+from ...plan.reducers import Reducer
+from ...plan.stages import Stage, functions, stages
+from ...records.batches import OnArrays, OnTables, Pluck
+from . import surroundings
+from .modules.changes import apply
+from .modules.used import Roots
 
 #: Builtin functions that the engine may know.
 _KNOWN = (types.BuiltinFunctionType, types.MethodDescriptorType, Order, Pluck, Reducer)
 
 
-class Recorder(pickles._Pickler):
+class Recorder(pickles.Pickler):
     """Pickles functions and objects, and records the modules and names that they refer to."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
-        self.roots = modules.Roots()
+        self.roots = Roots()
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, (FunctionType, type, ModuleType)):
@@ -126,7 +128,7 @@ def _loader(objects: bytes, changes: bytes) -> Callable[[], list[Any]]:
 
     def load() -> list[Any]:
         if not loaded:
-            modules.apply(changes)
+            apply(changes)
             loaded.append(_loaded(objects))
         found: list[Any] = loaded[0]
         return found
@@ -169,42 +171,3 @@ def name_classes() -> None:
     for kind in list(cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS):
         if kind.__module__ == "__main__" and "." not in kind.__qualname__:
             setattr(main, kind.__name__, kind)
-
-
-class Imports:
-    """While it is entered, notes which packages start threads when they are imported, and refuses those of `refused`."""
-
-    def __init__(self, refused: set[str], threads: Callable[[], int]) -> None:
-        self.started: set[str] = set()
-        self._refused, self._threads = refused, threads
-        #: For each import under way, the threads that imports in it have started.
-        self._inner = [0]
-
-    def __enter__(self) -> Imports:
-        import builtins
-
-        self._builtins, self._import = builtins, builtins.__import__
-        builtins.__import__ = self._watched
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._builtins.__import__ = self._import
-
-    def _watched(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        if not level and name.partition(".")[0] in self._refused:
-            raise Refused(name)
-        before = self._threads()
-        self._inner.append(0)
-        try:
-            found = self._import(name, globals, locals, fromlist, level)
-        finally:
-            risen, inner = self._threads() - before, self._inner.pop()
-            self._inner[-1] += risen
-            if risen > inner:
-                whole = name if not level else str((globals or {}).get("__package__", name))
-                self.started.add(whole.partition(".")[0])
-        return found
-
-
-class Refused(BaseException):
-    """The import of a package that starts threads. No `except Exception` hides it."""

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..base.errors import GristmillError, ResourceError
+from ...base.errors import GristmillError, ResourceError
 
 _HEADER = struct.Struct("<IIIIB")
 _ENDS_RECORD, _ENDS_TASK = 1, 2

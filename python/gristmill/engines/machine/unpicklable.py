@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from . import modules
-from .base import pickles
-from .plan.describe import name
-from .plan.stages import Stage, functions, stages
-from .records.batches import OnArrays, OnTables
+from ...base import pickles
+from ...plan.describe import name
+from ...plan.stages import Stage, functions, stages
+from ...records.batches import OnArrays, OnTables
+from ..own_modules import names_in
 
 #: Variables in variables are looked at to this depth, and containers up to this length.
 _DEPTH, _ITEMS = 6, 10_000
@@ -85,7 +85,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         for each, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
             with suppress(ValueError):  # It is empty.
                 yield "its variable " + _plain(each), cell.cell_contents
-        used = sorted(modules.names_in(value.__code__) & value.__globals__.keys())
+        used = sorted(names_in(value.__code__) & value.__globals__.keys())
         yield from (("the global variable " + _plain(each), value.__globals__[each]) for each in used)
         signature = zip(reversed(value.__code__.co_varnames[: value.__code__.co_argcount]), reversed(value.__defaults__ or ()))
         defaults = [*signature, *(value.__kwdefaults__ or {}).items()]

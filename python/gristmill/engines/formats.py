@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
-from .base.errors import InputError, PlanError
-from .base.files.compression import Damaged, unpacked
-from .base.printable import printable
-from .plan.nodes import Source
+from ..base.errors import InputError, PlanError
+from ..base.files.compression import Damaged, unpacked
+from ..base.printable import printable
+from ..plan.nodes import Source
 
 if TYPE_CHECKING:
     import pyarrow

@@ -17,10 +17,11 @@ from typing import Any
 
 import pyarrow
 
-from .. import _native
-from ..base.keys import ValueKey, whole
-from ..plan.reducers import Reducer
-from .executors import Batches, GroupFailed, are_plain, coded, key_rows, pair, slot_of
+from ... import _native
+from ...base.keys import ValueKey, whole
+from ...plan.reducers import Reducer
+from .report import GroupFailed
+from .rows import Batches, are_plain, coded, key_rows, pair, slot_of
 
 #: Keys that a task holds at most before it sends rows.
 _KEYS = 1 << 18

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import random
 import sys
 import types
@@ -12,8 +11,7 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any
 
-from . import _native, modules
-from .base import pickles
+from .own_modules import is_own
 
 #: Values in values are looked at to this depth, containers up to this length, and objects up to this number.
 _DEPTH, _ITEMS, _OBJECTS = 8, 100, 10_000
@@ -54,15 +52,6 @@ class Generators:
             numpy.random.seed(seed & 0xFFFF_FFFF)
         for number, generator in enumerate(self.carried):
             _seed(generator, hash((seed, number)) & 0xFFFF_FFFF_FFFF_FFFF)
-
-
-def number_of(value: object) -> int:
-    """A number that is the same, in all processes, for equal keys and for records of equal content."""
-    try:
-        content = _native.encode_key(value)[0]
-    except Exception:
-        content = pickles.dumps(value)
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
 def _seed(generator: Any, seed: int) -> None:
@@ -113,10 +102,10 @@ class _Search:
             if len(value) <= _ITEMS:
                 yield from list(value.values() if isinstance(value, dict) else value)
         elif isinstance(value, types.ModuleType):
-            if modules.is_own(value.__name__, value):
+            if is_own(value.__name__, value):
                 yield from (held for name, held in list(vars(value).items()) if name in self.names)
         elif isinstance(value, type):
-            if value.__module__ == "__main__" or modules.is_own(value.__module__, sys.modules.get(value.__module__)):
+            if value.__module__ == "__main__" or is_own(value.__module__, sys.modules.get(value.__module__)):
                 yield from list(vars(value).values())
         elif isinstance(value, (staticmethod, classmethod)):
             yield value.__func__
@@ -127,7 +116,7 @@ class _Search:
     def _of_function(self, function: FunctionType) -> Iterator[Any]:
         names = list(_names(function.__code__))
         self.names.update(names)
-        if not (function.__module__ == "__main__" or modules.is_own(function.__module__, sys.modules.get(function.__module__))):
+        if not (function.__module__ == "__main__" or is_own(function.__module__, sys.modules.get(function.__module__))):
             names = []
         for cell in function.__closure__ or ():
             with suppress(ValueError):  # It is empty.

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 from typing import Any
 
-from .base import pickles
+from ...base import pickles
 
 #: Bytes that are read at once.
 _READ_BYTES = 1 << 20

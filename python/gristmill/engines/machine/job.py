@@ -3,10 +3,10 @@
 ::
 
     the program                    a process for the job                 its workers
-    run(stage) ---- the plan --->  coordinator.work(stage) -- forks -->  functions.Functions.map, .reduce
+    run(stage) ---- the plan --->  coordinator.work(stage) -- forks -->  workers.Functions.map, .reduce
     Run.records <-- frames ------  records, progress, errors
 
-The job's process has one thread, so it may fork workers; the program may have any number. See :mod:`gristmill._starter`.
+The job's process has one thread, so it may fork workers; the program may have any number. See `starter`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from .. import _native, _starter
-from ..base import cancel
-from ..base.blocks import decoded
-from ..base.errors import ResourceError, WorkerDied, raise_as
-from ..base.progress import Bar
-from ..base.settings import Settings
-from ..plan.stages import Stage
-from ..records.runs import BadRecord, Kept, Run
-from ..records.timeline import StageTimeline
+from ... import _native
+from ...base import cancel
+from ...base.blocks import decoded
+from ...base.errors import ResourceError, WorkerDied, raise_as
+from ...base.progress import Bar
+from ...base.settings import Settings
+from ...plan.stages import Stage
+from ...records.runs import BadRecord, Kept, Run
+from ...records.timeline import StageTimeline
+from . import starter
 
 # What the process of a job needs is imported once, here, and not after each fork.
 from . import coordinator as coordinator
@@ -83,7 +84,7 @@ class _Job:
             stream = None if make_stream is None else stack.enter_context(contextlib.closing(make_stream()))
             self.token.check()
             self.token.run(_make_cached, self.stage)
-            job = _starter.start(self.stage, self.settings, stream)
+            job = starter.start(self.stage, self.settings, stream)
             has_ended = False
             stack.callback(lambda: job.close(killed=not has_ended))
             stack.enter_context(self.token.on_cancel(job.kill))

@@ -14,25 +14,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _native
-from ..base import pickles
-from ..base.errors import InputError
-from ..base.files.paths import is_regular
-from ..base.options import text as option_text
-from ..base.printable import printable
-from ..base.settings import Settings
+from ... import _native
+from ...base import pickles
+from ...base.errors import InputError
+from ...base.files.paths import is_regular
+from ...base.options import text as option_text
+from ...base.printable import printable
+from ...base.settings import Settings
+from ...plan import shared
+from ...plan.describe import title
+from ...plan.nodes import Join, Narrow, Shuffle, Source
+from ...plan.orders import Order
+from ...plan.reducers import Reducer
+from ...plan.shared import SharedArray
+from ...plan.stages import Stage, stages
+from ...records.batches import OnArrays, OnTables, Pluck
+from ...records.runs import BadRecord
 from ..formats import NOWHERE, Place, Share, json_values
-from ..plan import shared
-from ..plan.describe import title
-from ..plan.nodes import Join, Narrow, Shuffle, Source
-from ..plan.orders import Order
-from ..plan.reducers import Reducer
-from ..plan.shared import SharedArray
-from ..plan.stages import Stage, stages
-from ..records.batches import OnArrays, OnTables, Pluck
-from ..records.runs import BadRecord
-from .functions import Functions, Log, Reduce, Side, reduced_by
+from ..functions import Reduce, Side, reduced_by
 from .streams import Wanted
+from .workers import Functions, Log
 
 #: The codes of errors; see crates/python/src/program.rs.
 _FAILED, _UNFIT, _NOT_UTF8, _UNFIT_KEY = 1, 2, 3, 4

@@ -14,7 +14,6 @@ end of the job, so that no function runs twice.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import os
 import pickle
@@ -23,7 +22,7 @@ import sys
 import time
 import uuid
 import weakref
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,37 +33,31 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .. import _native
-from ..base import cancel, pickles
-from ..base.errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
-from ..base.files.compression import is_compressed
-from ..base.progress import Bar
-from ..base.settings import Settings
-from ..formats import Share, json_values
-from ..plan.describe import name, title
-from ..plan.nodes import Join, Narrow, Shuffle, Source
-from ..plan.reducers import Reducer
-from ..plan.stages import Stage, stages
-from ..records.runs import BadRecord, Kept, Run
-from . import executors, partials
-from .functions import Side, reduced_by
+from ... import _native
+from ...base import cancel, pickles
+from ...base.errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
+from ...base.progress import Bar
+from ...base.settings import Settings
+from ...plan.describe import name, title
+from ...plan.nodes import Join, Narrow, Shuffle, Source
+from ...plan.reducers import Reducer
+from ...plan.stages import Stage, stages
+from ...records.runs import BadRecord, Kept, Run
+from ..formats import json_values
+from ..functions import Side, reduced_by
+from . import executors, feeds, partials, report, sinks
+from .held import Held, left
+from .parts import parts_of
 
 T = TypeVar("T")
 N = TypeVar("N", Narrow, Shuffle)
-
 _NOBODY = Source("range", range(0))
-
-#: Results of at most so many bytes come at once, larger ones partition by partition.
-_FEW_BYTES = 64 << 20
-#: Parts of the input for each processor, and the bytes of a part.
-_PARTS, _PART_BYTES = 4, range(1 << 20, 64 << 20)
+#: Parts of the input for each processor.
+_PARTS = 4
 #: Records of the program in a block.
 _BLOCK = 1024
 #: How often the driver looks whether a task has failed.
 _LOOK_SECONDS = 0.1
-
-#: Frames that nobody can ask for any more. Spark is told when the next job starts: not by who collects garbage.
-_left: deque[DataFrame] = deque()
 #: What tasks tell, for each context of Spark.
 _told: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
@@ -105,9 +98,9 @@ def _session(settings: Settings) -> SparkSession:
             session = SparkSession.builder.appName("gristmill").getOrCreate()
     if not hasattr(session, "_jsparkSession"):
         raise PlanError("this session is one of Spark Connect, which has no accumulators; give a session that runs in this program")
-    while _left:
+    while left:
         with suppress(Exception):
-            _left.popleft().unpersist()
+            left.popleft().unpersist()
     return session  # type: ignore[no-any-return]
 
 
@@ -151,7 +144,7 @@ class _Job:
         self.bad_records: list[BadRecord] = []
         self.stats: dict[str, Any] = {"engine": "spark"}
         if self.context not in _told:
-            _told[self.context] = self.context.accumulator({}, executors.Telling())
+            _told[self.context] = self.context.accumulator({}, report.Telling())
         self.told = _told[self.context]
 
     def hold(self, stage: Stage, only_count: bool = False) -> Held:
@@ -190,7 +183,7 @@ class _Job:
         if stage.end is None and not stage.narrows[0] and isinstance(source, Source) and (held := self._held(source)):
             return dataclasses.replace(held, is_lent=True)
         if stage.end is None:
-            frame = self.mapped(stage, 0, executors.ToBlocks(), ordered=True)
+            frame = self.mapped(stage, 0, sinks.ToBlocks(), ordered=True)
         else:
             frame = self.blocks(self.of(stage, ordered=True))
         if not only_count:
@@ -214,7 +207,7 @@ class _Job:
             return self.shuffled(stage, ordered)
         if stage not in self.made:
             frame = self.keep(self.blocks(self.shuffled(stage, ordered=True)))
-            self.made[stage] = _Rows(frame, executors.FromBlocks())
+            self.made[stage] = _Rows(frame, feeds.FromBlocks())
         return self.made[stage]
 
     def keep(self, frame: DataFrame) -> DataFrame:
@@ -224,9 +217,9 @@ class _Job:
 
     def blocks(self, rows: _Rows) -> DataFrame:
         """The records as blocks."""
-        return self.task(rows, [], None, executors.ToBlocks())
+        return self.task(rows, [], None, sinks.ToBlocks())
 
-    def mapped(self, stage: Stage, side: int, sink: executors.Sink, ordered: bool = False) -> DataFrame:
+    def mapped(self, stage: Stage, side: int, sink: sinks.Sink, ordered: bool = False) -> DataFrame:
         """The rows that become of an input of a stage."""
         source, narrows = stage.inputs[side], list(stage.narrows[side])
         if isinstance(source, Stage):
@@ -238,7 +231,7 @@ class _Job:
         return self.task(rows, narrows, stage, sink)
 
     def task(
-        self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: executors.Sink
+        self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: sinks.Sink
     ) -> DataFrame:
         """The rows that become of rows in Python: of the records of `stage`, if it is given."""
         self.token.check()
@@ -255,15 +248,15 @@ class _Job:
     def source(self, source: Source) -> _Rows:
         """The rows from which executors make the records of a source."""
         if held := self._held(source):
-            return _Rows(held.frame, executors.FromBlocks(is_read=True))
+            return _Rows(held.frame, feeds.FromBlocks(is_read=True))
         if source.kind == "iterable":
             blocks = pyarrow.table({"block": pyarrow.array(self._coded(source.data), pyarrow.binary())})
-            return _Rows(self.session.createDataFrame(blocks), executors.FromBlocks(is_read=True))
-        parts = list(self._parts(source))
+            return _Rows(self.session.createDataFrame(blocks), feeds.FromBlocks(is_read=True))
+        parts = list(parts_of(source, self.processors * _PARTS))
         # One row for each partition of the frame.
         frame = self.session.range(0, len(parts), 1, max(1, len(parts)))
         known = Source(source.kind, (), source.options)
-        return _Rows(frame, executors.FromParts(known, parts))
+        return _Rows(frame, feeds.FromParts(known, parts))
 
     def _held(self, source: Source) -> Held | None:
         """The records of a source, if they are kept on the cluster."""
@@ -284,26 +277,6 @@ class _Job:
             except Exception as error:
                 raise PlanError(f"a record of the program cannot travel to the executors of Spark: {error}") from error
 
-    def _parts(self, source: Source) -> Iterator[list[Any]]:
-        """What a task reads, for each task."""
-        wanted = self.processors * _PARTS
-        if source.kind == "range":
-            step = max(1, -(-len(source.data) // wanted))
-            yield from ([source.data[start : start + step]] for start in range(0, len(source.data), step))
-            return
-        sizes = [os.path.getsize(path) if os.path.exists(path) else 0 for path in source.data]
-        size = min(max(sum(sizes) // wanted, _PART_BYTES.start), _PART_BYTES.stop)
-        part: list[Any] = []
-        left = size
-        for piece, bytes_ in itertools.chain.from_iterable(map(functools.partial(_pieces, source.kind, size), source.data, sizes)):
-            if part and bytes_ > left:
-                yield part
-                part, left = [], size
-            part.append(piece)
-            left -= bytes_
-        if part:
-            yield part
-
     def shuffled(self, stage: Stage, ordered: bool) -> _Rows:
         """What the end of a stage makes of its records."""
         end = _alone(stage.end) if isinstance(stage.end, Shuffle) else stage.end
@@ -315,34 +288,34 @@ class _Job:
                 sink = partials.ToCounts(of_pairs=end.kind == "reduce")
                 frame = self.mapped(stage, 0, sink).groupBy("key").agg(*_shown(), F.sum("n").alias("n"))
                 frame = self.together(frame) if ordered else frame
-                make = executors.FromKeys(with_count=end.kind != "distinct")
+                make = feeds.FromKeys(with_count=end.kind != "distinct")
             case Shuffle(kind="reduce", reducer=Reducer(name="sum" | "mean" as known)):
                 sums = [F.sum(column).alias(column) for column in ("times", "n", "low", "high", "real")]
                 frame = self.added_up(self.mapped(stage, 0, partials.ToSums()), sums, ordered)
                 reduce = partials.mean if known == "mean" else reduced_by(end)
                 columns = ("odd", "times", "n", "low", "high", "real")
-                make = executors.FromGroups(end, reduce, columns, partials.totals)
+                make = feeds.FromGroups(end, reduce, columns, partials.totals)
             case Shuffle(kind="reduce", reducer=Reducer(name="min" | "max") as known):
                 of = F.min if known.name == "min" else F.max
                 best = [of(column).alias(column) for column in ("whole", "real")]
                 frame = self.added_up(self.mapped(stage, 0, partials.ToExtremes(known)), best, ordered)
-                make = executors.FromGroups(end, reduced_by(end), ("odd", "whole", "real"), partials.extremes)
+                make = feeds.FromGroups(end, reduced_by(end), ("odd", "whole", "real"), partials.extremes)
             case Shuffle(kind="reduce" | "groups"):
                 frame = self.mapped(stage, 0, self.combining(end))
                 frame = self.together(self.keep(frame)) if ordered else frame.repartition("key").sortWithinPartitions("key")
-                make = executors.FromGroups(end, reduced_by(end))
+                make = feeds.FromGroups(end, reduced_by(end))
             case Shuffle(kind="sort"):
-                frame = self.mapped(stage, 0, executors.ToSorted(end.descending))
+                frame = self.mapped(stage, 0, sinks.ToSorted(end.descending))
                 frame = self.together(self.keep(frame)) if ordered else frame
-                make = executors.FromValues()
+                make = feeds.FromValues()
             case Shuffle(kind="top"):
-                frame = self.mapped(stage, 0, executors.ToTop(end.count)).orderBy("key").limit(end.count)
-                make = executors.FromValues()
+                frame = self.mapped(stage, 0, sinks.ToTop(end.count)).orderBy("key").limit(end.count)
+                make = feeds.FromValues()
             case _:
                 raise AssertionError(f"{title(stage)} is no shuffle")
-        return _Rows(frame, executors.FromShuffle(self.numbers[stage], make))
+        return _Rows(frame, feeds.FromShuffle(self.numbers[stage], make))
 
-    def combining(self, end: Shuffle) -> executors.Sink:
+    def combining(self, end: Shuffle) -> sinks.Sink:
         """The sink for a reducer of which Spark knows nothing."""
         match end.reducer:
             case Reducer(name="top"):
@@ -350,11 +323,11 @@ class _Job:
             case Reducer(name="first"):
                 return partials.ToReduced(partials.first)
             case Reducer() | None:
-                return executors.ToPairs()
+                return sinks.ToPairs()
             case function if not self.skip:
                 return partials.ToReduced(function)
         # A key whose values make the function fail is left out as a whole.
-        return executors.ToPairs()
+        return sinks.ToPairs()
 
     def together(self, frame: DataFrame) -> DataFrame:
         """Rows in the order of their keys, those of a key in one partition."""
@@ -368,14 +341,14 @@ class _Job:
 
     def joined(self, stage: Stage, end: Join, ordered: bool) -> tuple[DataFrame, Any]:
         names = ("key", "types", "odd_key")
-        ones = self.mapped(stage, 0, executors.ToPairs()).toDF(*names, "one")
-        others = self.mapped(stage, 1, executors.ToPairs()).toDF(*(f"other_{each}" for each in names), "other")
+        ones = self.mapped(stage, 0, sinks.ToPairs()).toDF(*names, "one")
+        others = self.mapped(stage, 1, sinks.ToPairs()).toDF(*(f"other_{each}" for each in names), "other")
         frame = ones.join(others, ones["key"] == others["other_key"], "left_anti" if end.how == "anti" else end.how)
         if end.how != "anti":
             types = F.coalesce("types", F.lit(0)).bitwiseOR(F.coalesce("other_types", F.lit(0))).alias("types")
             odd = F.least("odd_key", "other_odd_key").alias("odd_key")
             frame = frame.select(F.coalesce("key", "other_key").alias("key"), types, odd, "one", "other")
-        return self.together(self.keep(frame)) if ordered else frame, executors.FromPairs(end.how == "anti")
+        return self.together(self.keep(frame)) if ordered else frame, feeds.FromPairs(end.how == "anti")
 
     # Step 2: the run.
 
@@ -426,62 +399,9 @@ class _Job:
         return {"done": done, "total": sum(each.numTasks for each in found if each), "deaths": 0, "finishing": False}
 
 
-@dataclass
-class Held:
-    """The records of a job on the cluster, as blocks in their order."""
-
-    #: The job that made them.
-    job: str
-    #: What Spark keeps, and a frame of the same rows for other jobs.
-    kept: DataFrame
-    frame: DataFrame
-    records: int
-    size: int
-    #: Whether somebody else keeps it.
-    is_lent: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.is_lent:
-            self._leave = weakref.finalize(self, _left.append, self.kept)
-
-    def __len__(self) -> int:
-        return self.records
-
-    def blocks(self) -> Iterator[bytes]:
-        """All blocks: a few at once, or those of one partition after the other."""
-        rows: Any
-        if self.size <= _FEW_BYTES:
-            rows = self.frame.toArrow().to_pylist()
-        else:
-            rows = self.frame.toLocalIterator(prefetchPartitions=True)
-        records = 0
-        for row in rows:
-            records += row["n"]
-            yield bytes(row["block"])
-        if records != self.records:
-            # A function failed that had not, when Spark ran it again for records that it had lost.
-            raise GristmillError(f"Spark lost an executor, and made {records} records anew that were {self.records} before")
-
-    def leave(self) -> None:
-        """Frees what Spark keeps, unless it is lent."""
-        if not self.is_lent and self._leave.detach():
-            self.kept.unpersist()
-
-
 def _shown() -> list[Any]:
     """The key that stands for equal ones; see `encode_key` in crates/python/src/lib.rs."""
     return [F.bit_or("types").alias("types"), F.min("odd_key").alias("odd_key")]
-
-
-def _pieces(kind: str, size: int, path: str, bytes_: int) -> Iterator[tuple[Any, int]]:
-    """The parts of a file that can be read apart, and their sizes."""
-    if kind == "parquet":
-        count = max(1, bytes_ // size)
-        yield from ((Share(path, number, count), bytes_ // count) for number in range(count))
-    elif kind in ("text", "bytes", "jsonl") and os.path.isfile(path) and not is_compressed(path):
-        yield from ((executors.Piece(path, at, min(at + size, bytes_)), min(size, bytes_ - at)) for at in range(0, bytes_, size))
-    else:
-        yield path, bytes_
 
 
 def _alone(node: N) -> N:

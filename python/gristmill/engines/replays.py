@@ -7,17 +7,19 @@ import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from .base import pickles
-from .base.errors import PACKAGE, GristmillError, JobError
-from .plan.nodes import Narrow, NarrowKind
-from .plan.reducers import Reducer
-from .records.batches import Batch, OnTables, Pluck
+from ..base import pickles
+from ..base.errors import PACKAGE, GristmillError, JobError
+from ..base.known_as import known_as
+from ..plan.describe import name
+from ..plan.nodes import Narrow, NarrowKind, Shuffle
+from ..plan.reducers import Reducer
+from ..records.batches import Batch, OnTables, Pluck
 
-E = TypeVar("E", bound=BaseException)
+known_as(__name__, "gristmill.replays")
 
-#: A function and how it is called: as :class:`gristmill.plan.Narrow` has it, or with a key and its values.
+#: A function and how it is called: as a node of the plan has it, or with a key and its values.
 Step = tuple[Literal[NarrowKind, "groups", "reduce"], Callable[..., Any] | Reducer]
 
 
@@ -85,6 +87,15 @@ class Call:
 def steps_of(narrows: Iterable[Narrow]) -> list[Step]:
     """Functions as steps."""
     return [(narrow.kind, narrow.function) for narrow in narrows]
+
+
+def group_step(end: Shuffle) -> tuple[str, Step]:
+    """The function that makes records of a group, in words and as a step."""
+    if end.kind == "reduce":
+        assert end.reducer is not None
+        return f"reduce_by_key {name(end.reducer)}", ("reduce", end.reducer)
+    assert end.function is not None
+    return f"map_groups {name(end.function)}", ("groups", end.function)
 
 
 def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
