@@ -7,7 +7,7 @@ from . import spark
 from .applications import group_by, sort_files
 from .base import errors as _errors
 from .base.errors import Cancelled, GristmillError, InputError, InputWarning, JobError, PlanError, RemoteError, ResourceError, WorkerDied
-from .base.keys import register_key
+from .base.keys.canonical import register_key
 from .base.settings import Settings, configure
 from .dataset import Dataset, Groups
 from .engines.replays import replay

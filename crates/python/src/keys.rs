@@ -14,7 +14,7 @@
 //!
 //! As in a dict, `1`, `1.0` and `True` are one key. Which of them a result shows is known from [`Types`], which travel with
 //! the values: `1` if there was an int among them. Unlike in a dict, NaN is equal to NaN. The canonical form of a key
-//! of another type is made by `python/gristmill/keys.py`, which says what makes keys equal. Such a key is *odd*: it
+//! of another type is made by `python/gristmill/base/keys`, which says what makes keys equal. Such a key is *odd*: it
 //! cannot be read back from its bytes, so it travels beside them; see [`crate::values::encode_header`].
 //!
 //! A distance needs no end: its terms are prefixes of no other terms, and for those inverted bytes turn the order round,
@@ -47,7 +47,7 @@ const LESS: u8 = 0x7f;
 /// The distance up to which the length of a term is one byte; this byte stands for longer ones.
 const LONG: u8 = 0xff;
 
-/// Kinds of canonical forms, see `python/gristmill/keys.py`: a plain value that the key is shown as, or that it equals;
+/// Kinds of canonical forms, see `python/gristmill/base/keys`: a plain value that the key is shown as, or that it equals;
 /// a number between two floats; and those whose parts have no order.
 const PLAIN: u8 = 0;
 const EQUAL: u8 = 1;
@@ -204,7 +204,7 @@ impl Encoder<'_> {
             Err(error) => return Err(error),
         };
         if self.only_ordered && !is_ordered {
-            let why = key.py().import("gristmill.base.keys")?.call_method1("no_order", (key.get_type(),))?;
+            let why = key.py().import("gristmill.base.keys.forms")?.call_method1("no_order", (key.get_type(),))?;
             return Err(NoOrder::new_err(why.unbind()));
         }
         self.is_odd |= kind != PLAIN;
@@ -283,7 +283,7 @@ fn check_depth(depth: usize) -> PyResult<()> {
 /// Returns the canonical form of a key.
 fn canonical<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    FUNCTION.import(key.py(), "gristmill.base.keys", "canonical")?.call1((key,))
+    FUNCTION.import(key.py(), "gristmill.base.keys.canonical", "canonical")?.call1((key,))
 }
 
 /// Returns the error of a key that has no canonical form, where records are sorted.

@@ -15,7 +15,7 @@ from typing import Any
 from .. import _native
 from ..base import pickles
 from ..base.errors import PairsNeeded, user_traceback
-from ..base.keys import NoKey
+from ..base.keys.forms import NoKey
 from ..plan.describe import name, step_of
 from ..plan.nodes import Narrow, Shuffle, Source
 from ..plan.reducers import Reducer

@@ -14,7 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 from ..base import cancel
 from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
-from ..base.keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
+from ..base.keys.forms import KeyFunctionFailed, NoKey, NoOrder
+from ..base.keys.order import SortKey, group_key, is_ordered, is_plain
 from ..base.settings import Settings
 from ..plan.describe import name, step_of, title
 from ..plan.nodes import Join, Narrow, Shuffle, Source

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from ...base import keys, pickles
+from ...base import pickles
+from ...base.keys.canonical import adopt, registered
 from ...base.settings import Settings
 from ...plan.orders import Order
 from ...plan.reducers import Reducer
@@ -79,7 +80,7 @@ class Parcel:
             self.shell = file.getvalue()
         with io.BytesIO() as file:
             recorder = Recorder(file)
-            recorder.dump((objects, keys.registered()))
+            recorder.dump((objects, registered()))
             self.objects, self.roots = file.getvalue(), recorder.roots
 
 
@@ -109,8 +110,8 @@ def opened(shell: bytes, objects: bytes) -> tuple[Stage, Settings]:
 def _loaded(objects: bytes) -> list[Any]:
     """The functions and objects of a plan. This process takes keys for equal as the program does."""
     found: list[Any]
-    found, registered = pickle.loads(objects)
-    keys.adopt(registered)
+    found, found_keys = pickle.loads(objects)
+    adopt(found_keys)
     surroundings.adopt_libraries()
     name_classes()
     return found

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...base import pickles
 from ...base.errors import PACKAGE, InputError, PairsNeeded
-from ...base.keys import KeyFunctionFailed
+from ...base.keys.forms import KeyFunctionFailed
 from ...plan.shared import SharedArray
 from ...records.runs import BadRecord
 from ..formats import NOWHERE, Place, Placed

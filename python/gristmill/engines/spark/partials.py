@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 
 from ... import _native
-from ...base.keys import ValueKey, whole
+from ...base.keys.values import ValueKey, whole
 from ...plan.reducers import Reducer
 from .report import GroupFailed
 from .rows import Batches, are_plain, coded, key_rows, pair, slot_of
