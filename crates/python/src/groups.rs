@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::{FixedState, RandomState};
+use pyo3::{pyclass, pymethods};
 
 use crate::batches::{Part, Row, Values};
 use crate::keys::{self, Types};
@@ -115,15 +116,18 @@ pub struct BlockPlace {
 }
 
 /// How rows are dealt to partitions: by the first bits of a hash, which is the same in all workers of a job.
+#[pyclass(frozen, from_py_object)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partitions {
     bits: usize,
     seed: u64,
 }
 
+#[pymethods]
 impl Partitions {
     /// Makes `1 << bits` partitions. Nobody can choose keys that all fall into one.
-    pub fn new(bits: usize) -> Partitions {
+    #[new]
+    fn new(bits: usize) -> Partitions {
         Partitions { bits: bits.min(BITS_MAX), seed: RandomState::default().hash_one(bits) }
     }
 }

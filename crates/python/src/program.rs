@@ -10,16 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arrays::{Output, with_views};
+use crate::exceptions::Code;
 use crate::folds::{End, Fold, How, Origin, Stop, unfit};
 use crate::groups::{self, PartGroups};
 use crate::keys::{self, Types};
 use crate::stream::Stream;
 use crate::values::{self, Numbers, Shown};
-
-/// The code of an error that the Python side has logged.
-const FAILED: i32 = 1;
-/// The code of the error for text that is not UTF-8.
-const NOT_UTF8: i32 = 3;
 
 /// The records that become of a key are emitted in parts of about this size.
 const PART_BYTES: usize = 1 << 20;
@@ -38,7 +34,8 @@ pub enum Records {
 }
 
 /// The form of the values of a stage.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[pyclass(frozen, eq, hash, from_py_object, rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Form {
     Count,
     Int,
@@ -55,7 +52,7 @@ pub struct Program {
     pub end: End,
     /// What records are, for each tag.
     pub inputs: Vec<Records>,
-    /// The Python functions, as the class `Functions` of `python/gristmill/engines/functions.py` has them.
+    /// The Python functions, as the class `Functions` of `python/gristmill/engines/machine/workers.py` has them.
     pub functions: Py<PyAny>,
     /// What the functions may write besides their records.
     pub arrays: Vec<Arc<Output>>,
@@ -108,7 +105,7 @@ impl MapReduce for Words {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        UnicodeWords.map(chunk, out).map_err(|error| error.code(NOT_UTF8))
+        UnicodeWords.map(chunk, out).map_err(|error| error.code(Code::NotUtf8 as i32))
     }
 }
 
@@ -138,7 +135,7 @@ impl MapReduce for Lines {
 
 /// Returns the text of a chunk.
 fn text_of<'c>(chunk: &'c Chunk<'_>) -> Result<&'c str, ProgramError> {
-    str::from_utf8(chunk.bytes()).map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(NOT_UTF8))
+    str::from_utf8(chunk.bytes()).map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(Code::NotUtf8 as i32))
 }
 
 impl Program {
@@ -179,7 +176,7 @@ impl Program {
             }
         };
         mapped.map_err(|stop| match stop {
-            Stop::Unfit(code) => chunk.too_large(0, "the values need another form").code(code),
+            Stop::Unfit(code) => chunk.too_large(0, "the values need another form").code(code as i32),
             Stop::Raised(error) => {
                 let count = match self.inputs[chunk.tag() as usize] {
                     Records::Places { .. } => chunk.bytes().len(),
@@ -204,8 +201,8 @@ impl Program {
             .bind(py)
             .call_method1(intern!(py, "failed"), (error.clone_ref(py).into_value(py), tag, records, count));
         match told.and_then(|told| told.extract::<(String, bool)>()) {
-            Ok((why, true)) => ProgramError::new(why).code(FAILED),
-            Ok((why, false)) => chunk.too_large(0, why).code(FAILED),
+            Ok((why, true)) => ProgramError::new(why).code(Code::Failed as i32),
+            Ok((why, false)) => chunk.too_large(0, why).code(Code::Failed as i32),
             Err(other) => ProgramError::new(format!("{error}; and telling of it failed: {other}")),
         }
     }
@@ -257,7 +254,7 @@ impl Program {
                 range.map(Given::from).map_err(made)
             }
             Records::Made(end, form) => {
-                let apart = self.end == End::Gather;
+                let apart = matches!(self.end, End::Gather {});
                 match form {
                     Form::Count => made_records::<u64>(py, chunk, end, apart),
                     Form::Int => made_records::<(i64, u64)>(py, chunk, end, apart),
@@ -381,7 +378,7 @@ impl Program {
                     .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), of, values));
                 match told.and_then(|told| told.extract::<Option<String>>()) {
                     Ok(None) => Ok(()),
-                    Ok(Some(why)) => Err(ProgramError::new(why).code(FAILED)),
+                    Ok(Some(why)) => Err(ProgramError::new(why).code(Code::Failed as i32)),
                     Err(other) => Err(ProgramError::new(format!("{error}; and telling of it failed: {other}"))),
                 }
             }

@@ -45,6 +45,8 @@ NOWHERE = Place()
 _TABLE_BYTES, _TABLE_ROWS = 32 << 20, 1 << 19
 #: Rows that become objects together.
 _ROWS = 4096
+#: A Parquet file has a share for each so many bytes.
+_SHARE_BYTES = 8 << 20
 #: The bytes of one read of a Parquet file, and of a file whose lines are not wanted one by one.
 _BLOCK_BYTES = 1 << 20
 Placed = tuple[Any, Place]
@@ -264,6 +266,18 @@ class Share:
     path: str
     number: int
     of: int
+
+
+def shares(paths: list[str]) -> Iterator[Share]:
+    """Parts of Parquet files, so that several workers read a large one."""
+    for path in paths:
+        count = max(1, file_bytes(path) // _SHARE_BYTES)
+        yield from (Share(path, number, count) for number in range(count))
+
+
+def file_bytes(path: str) -> int:
+    """The size of a file; nothing if there is none, which its reader says."""
+    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def _parquet(share: str | Share, columns: list[str] | None) -> Iterator[Placed]:

@@ -31,11 +31,9 @@ from ...plan.stages import Stage
 from ...records.runs import BadRecord, Kept, Run
 from ...records.timeline import StageTimeline
 from . import starter
-
-# What the process of a job needs is imported once, here, and not after each fork.
-from . import coordinator as coordinator
 from .pipes import Pipe, Source, wait
 from .streams import Stream
+from .words import in_words_of_python
 
 #: The engine ends a job at its deadline. It cannot while it waits for a file, such as a FIFO that nobody writes.
 _GRACE_SECONDS = 1.0
@@ -130,7 +128,7 @@ class _Job:
             case b"S":
                 bar.begin(json.loads(frame))
             case b"W":
-                bar.say(coordinator.in_words_of_python(frame.decode()))
+                bar.say(in_words_of_python(frame.decode()))
             case b"E":
                 raise_as(*pickle.loads(frame))
             case b"D":
