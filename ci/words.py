@@ -6,7 +6,7 @@
 
 1. A comment names its thing first, so none begins with "Of" or "So many", and no documentation with "What", "Who" or "For who".
    Within code, "What has ended does not run again" is plain enough.
-2. A line of a comment ends before column 121.
+2. A line of a comment ends before column 121, unless it is indented or between ``` as a drawing is.
 3. A closure is called what it gives; `of`, `told` and `made` say nothing.
 """
 
@@ -43,10 +43,12 @@ def faults(lines, kind):
     [(1, 'begins with "What"'), (2, 'has 125 columns, 120 at most')]
     >>> list(faults(['    \"\"\"So many frogs.\"\"\"', "#: Who eats.", "    def of(frog):", "    of = lambda frog: frog"], "py"))
     [(1, 'begins with "So many"'), (2, 'begins with "Who"'), (3, 'names a closure "of"'), (4, 'names a closure "of"')]
+    >>> list(faults(["//!     " + 60 * "x ", "/// ```text", "/// " + 60 * "x ", "/// ```", "/// " + 60 * "x "], "rs"))
+    [(5, 'has 124 columns, 120 at most')]
     >>> list(faults(["let of = |frog| frog;", "let of = frogs;"], "rs"))
     [(1, 'names a closure "of"')]
     """
-    marker = ""
+    marker, drawn = "", False
     for number, line in enumerate(lines, 1):
         found = COMMENT[kind].match(line)
         before, marker = marker, found.group(1) if found else ""
@@ -56,7 +58,9 @@ def faults(lines, kind):
         opening = OPENING.match(text) if begins else None
         if opening and (marker not in REMARKS or opening.group() in ("Of", "So many")):
             yield number, f'begins with "{opening.group()}"'
-        if found and len(line) > COLUMNS and " " in text:
+        drawn = bool(found) and drawn != text.startswith("```")
+        indented = found and line[found.end(1) :].startswith("   ")
+        if found and len(line) > COLUMNS and " " in text and not drawn and not indented:
             yield number, f"has {len(line)} columns, {COLUMNS} at most"
         if kind in CLOSURE and (closure := CLOSURE[kind].search(line)):
             yield number, f'names a closure "{closure.group(1) or closure.group(2)}"'
