@@ -196,7 +196,7 @@ def main():
                 print(f"{module.file.relative_to(ROOT)} imports {item} of {to.file.relative_to(ROOT)}, which comes after it")
     if "--list" in sys.argv:
         for name, file in list(python_rooms().items())[1:]:
-            print(f"python/{name:30} {(ast.get_docstring(ast.parse(file.read_text())) or '').partition(chr(10))[0]}")
+            print(f"gristmill.{name:34} {(ast.get_docstring(ast.parse(file.read_text())) or '').partition(chr(10))[0]}")
     else:
         faults = list(python_faults())
         print(*faults, sep="\n", end="\n" if faults else "")

@@ -27,8 +27,8 @@ use pyo3::pymodule;
 #[pymodule]
 mod _native {
     use crate::frames::Frames;
-    use crate::stream::Stream;
     use crate::stage::{Request, Stage, describe, summarise};
+    use crate::stream::Stream;
     use crate::timelines::{ToldRun, drawn};
     use crate::{keys, stage, values};
     use pyo3::prelude::*;

@@ -135,7 +135,8 @@ impl MapReduce for Lines {
 
 /// Returns the text of a chunk.
 fn text_of<'c>(chunk: &'c Chunk<'_>) -> Result<&'c str, ProgramError> {
-    str::from_utf8(chunk.bytes()).map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(Code::NotUtf8 as i32))
+    str::from_utf8(chunk.bytes())
+        .map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(Code::NotUtf8 as i32))
 }
 
 impl Program {
