@@ -36,7 +36,7 @@ pub enum End {
     Groups {
         arrays: bool,
     },
-    /// The same of whole keys and numbers in columns. The pairs are blocks of rows, and their keys are the numbers of partitions.
+    /// The same for whole keys and numbers in columns. Pairs are blocks of rows, and their keys numbers of partitions.
     Columns {
         arrays: bool,
         partitions: Partitions,
@@ -108,7 +108,7 @@ pub struct Origin {
     pub offset: u64,
 }
 
-/// What the Python functions make of a record: an object, or a row of a batch.
+/// A record that Python functions have made: an object, or a row of a batch.
 pub trait Output: Sized {
     /// Calls `with` with the key and the value of a pair.
     fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop>;

@@ -69,8 +69,8 @@ mod _native {
         values::decode_into(dict, block)
     }
 
-    /// Returns the bytes of a key; the types of the numbers in it; and, if it is odd, the key as a value, else nothing. Of
-    /// equal keys the bits of the types count together, and the least values.
+    /// Returns the bytes of a key; the types of the numbers in it; and, if it is odd, the key as a value, else
+    /// nothing. Of equal keys the bits of the types count together, and the least values.
     #[pyfunction]
     fn encode_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, u32, Bound<'py, PyBytes>)> {
         let (mut bytes, mut types, mut odd) = (Vec::new(), keys::Types::default(), Vec::new());

@@ -20,7 +20,7 @@ use crate::values::{self, Numbers, Shown};
 /// The records that become of a key are emitted in parts of about this size.
 const PART_BYTES: usize = 1 << 20;
 
-/// What the records of an input are.
+/// The records of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Records {
     /// Lines of text; if not strict, the Python functions decode them.
@@ -29,7 +29,7 @@ pub enum Records {
     Lines,
     /// As many records as bytes; the byte at an offset stands for so many objects of the Python side.
     Places { each: u64, count: u64 },
-    /// What an earlier stage made, which ended so.
+    /// The result of an earlier stage, with its end and form.
     Made(End, Form),
 }
 
@@ -50,11 +50,11 @@ pub enum Form {
 /// The program of a stage.
 pub struct Program {
     pub end: End,
-    /// What records are, for each tag.
+    /// The records of each input, by tag.
     pub inputs: Vec<Records>,
     /// The Python functions, as the class `Functions` of `python/gristmill/engines/machine/workers.py` has them.
     pub functions: Py<PyAny>,
-    /// What the functions may write besides their records.
+    /// The shared arrays that the functions may write.
     pub arrays: Vec<Arc<Output>>,
     /// Where the records go, if the end is [`End::Stream`].
     pub stream: Option<Arc<Stream>>,
@@ -148,11 +148,11 @@ impl Program {
         out: &mut impl Emit<Bytes, V>,
     ) -> Result<(), ProgramError> {
         with_views(&self.arrays, &mut Vec::new(), |addresses| {
-            let told = |error: PyErr| ProgramError::new(format!("the shared arrays: {error}"));
+            let arrays_failed = |error: PyErr| ProgramError::new(format!("the shared arrays: {error}"));
             let functions = self.functions.bind(py);
-            functions.call_method1(intern!(py, "lend"), (addresses.to_vec(),)).map_err(told)?;
+            functions.call_method1(intern!(py, "lend"), (addresses.to_vec(),)).map_err(arrays_failed)?;
             let mapped = self.map(py, chunk, out);
-            functions.call_method0(intern!(py, "take_back")).map_err(told)?;
+            functions.call_method0(intern!(py, "take_back")).map_err(arrays_failed)?;
             mapped
         })
     }
@@ -231,11 +231,11 @@ impl Program {
     /// Returns the records of a chunk as Python sees them.
     fn given<'py>(&self, py: Python<'py>, chunk: &Chunk<'_>) -> Result<Given<'py>, ProgramError> {
         let kind = self.inputs[chunk.tag() as usize];
-        let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
+        let decoding_failed = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
         match kind {
             Records::Text => {
                 let lines = text_of(chunk)?.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
-                PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(made)
+                PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(decoding_failed)
             }
             Records::Lines => {
                 let lines = chunk.bytes().split_inclusive(|byte| *byte == b'\n');
@@ -244,7 +244,7 @@ impl Program {
                     PyBytes::new(py, whole)
                 };
                 let lines = lines.map(line).collect::<Vec<_>>();
-                PyList::new(py, lines).map(Given::from).map_err(made)
+                PyList::new(py, lines).map(Given::from).map_err(decoding_failed)
             }
             Records::Places { each, count } => {
                 let start = chunk.offset() * each;
@@ -252,7 +252,7 @@ impl Program {
                 let range = py
                     .import(intern!(py, "builtins"))
                     .and_then(|builtins| builtins.call_method1(intern!(py, "range"), (start, end)));
-                range.map(Given::from).map_err(made)
+                range.map(Given::from).map_err(decoding_failed)
             }
             Records::Made(end, form) => {
                 let apart = matches!(self.end, End::Gather {});
@@ -412,12 +412,12 @@ fn made_records<'py, V: Fold>(
     end: End,
     apart: bool,
 ) -> Result<Given<'py>, ProgramError> {
-    let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
+    let decoding_failed = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
     let (all, mut keys, mut bytes) = (PyList::empty(py), Vec::new(), Vec::new());
     for (key, value) in chunk.pairs::<Bytes, V>()? {
         V::append(end, key, value, &mut bytes);
         if apart {
-            all.append(values::decode_all(py, &bytes).map_err(made)?).map_err(made)?;
+            all.append(values::decode_all(py, &bytes).map_err(decoding_failed)?).map_err(decoding_failed)?;
             keys.push(key.to_vec());
             bytes.clear();
         }
@@ -425,7 +425,7 @@ fn made_records<'py, V: Fold>(
     if apart {
         return Ok(Given { records: all.into_any(), keys: Some(keys) });
     }
-    values::decode_all(py, &bytes).map(Given::from).map_err(made)
+    values::decode_all(py, &bytes).map(Given::from).map_err(decoding_failed)
 }
 
 /// Joins: values begin with their side and the headers of their keys, and the left ones come first.

@@ -38,7 +38,7 @@ pub enum Side<'py> {
     Made(Bound<'py, Made>),
 }
 
-/// What Python asks for: see `Request` in `python/gristmill/engines/machine/requests.py`.
+/// A stage as Python asks for it: see `Request` in `python/gristmill/engines/machine/requests.py`.
 #[derive(FromPyObject)]
 pub struct Request<'py> {
     sides: Vec<Side<'py>>,
@@ -221,7 +221,8 @@ fn tell(now: Progress, frames: &Frames) {
     _ = frames.send(b'P', text.as_bytes());
 }
 
-/// What Python learns of an error of the engine: its kind, its text, its place, and how many pairs were sent before.
+/// Describes an error of the engine to Python: its cause, text and place, and the number of pairs that were sent
+/// before.
 pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
     told.set_item("sent", sent)?;
@@ -270,7 +271,7 @@ pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Boun
     Ok(told)
 }
 
-/// What Python learns of a stage that has run.
+/// Tells Python how a stage has run.
 pub fn summarise<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
     told.set_item("seconds", summary.wall_ns as f64 / 1e9)?;

@@ -42,7 +42,8 @@ class Kind:
 
     #: For people, after "give".
     words: str
-    #: Turns a given value into one of the setting's unit. Raises `ValueError`, `TypeError` or `KeyError` for other values.
+    #: Turns a given value into one of the setting's unit. Raises `ValueError`, `TypeError` or `KeyError` for other
+    #: values.
     of: Callable[[Any], Any]
     #: The value without the setting, for people.
     default: str
@@ -222,7 +223,10 @@ def duration(value: float) -> str:
 
 
 def listed(engine: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
-    """Returns the name of each setting, what it takes, its default, and what it does. `engine` has the options of the engine."""
+    """Returns the name of each setting, what it takes, its default, and what it does.
+
+    `engine` has the options of the engine.
+    """
     own = [(name, kind.words, kind.default, about) for name, (kind, about) in OWN.items()]
     others = ((name, ENGINE.get(name, _UNKNOWN), about) for name, about in engine.items())
     return own + [(name, kind.words, kind.default, _about(kind, about)) for name, kind, about in others]

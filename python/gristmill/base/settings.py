@@ -41,8 +41,9 @@ class Settings:
     (2, 1073741824)
     """
 
-    #: The number of processes that run your functions at the same time; by default one for each processor, and fewer for short
-    #: jobs. A long job with a known reducer such as `gm.sum` has half as many others, which only reduce and run none of your functions.
+    #: The number of processes that run your functions at the same time; by default one for each processor, and
+    #: fewer for short jobs. A long job with a known reducer such as `gm.sum` has half as many others, which only
+    #: reduce and run none of your functions.
     workers: int | None = None
     #: The memory of all workers together, in bytes or as text: `"2GiB"`.
     memory: int | str | None = None
@@ -56,11 +57,13 @@ class Settings:
     deadline: float | str | None = None
     #: `"machine"`; `"spark"`, or a session of Spark; or `"local"`: one process and plain Python, for debugging.
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
-    #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job has other numbers.
+    #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job
+    #: has other numbers.
     seed: int | None = None
     #: Whether the job records a timeline. :meth:`Dataset.run` sets it, and not the program.
     timeline: bool = False
-    #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the program does not.
+    #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the
+    #: program does not.
     live: bool = False
     #: Other options of the engine, such as `retries`; :func:`configure` takes them by name.
     others: Mapping[str, Any] = field(default_factory=dict)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 RANKS: dict[type, int] = {type(None): 0, bool: 1, int: 1, float: 1, str: 2, bytes: 3, tuple: 4}
 OTHER = 5
-#: Kinds of forms that crates/python/src/keys.rs knows, too. The key is a plain value and is shown as that; it equals a plain value, but is shown as
-#: it is; it is a number between two floats; its parts have no order.
+#: Kinds of forms that crates/python/src/keys.rs knows, too. The key is a plain value and is shown as that; it
+#: equals a plain value, but is shown as it is; it is a number between two floats; its parts have no order.
 PLAIN, EQUAL, NUMBER, SET, DICT = range(5)
 #: Other kinds, in the order of their keys. Their parts are written one after the other.
 (
@@ -44,8 +44,8 @@ class Form(NamedTuple):
     """The canonical form of a key that is not plain."""
 
     kind: int
-    #: A plain value, or a tuple of parts that are keys. Of a number: whether it is negative, the float towards zero from it, and what is left
-    #: as a continued fraction, whose terms are bytes.
+    #: A plain value, or a tuple of parts that are keys. For a number: whether it is negative, the float towards
+    #: zero from it, and what is left as a continued fraction, whose terms are bytes.
     value: Any
     #: Whether keys of this kind have an order.
     is_ordered: bool = True

@@ -59,7 +59,9 @@ def is_ordered(key: Any) -> bool:
 
 @total_ordering
 class SortKey:
-    """A key that compares as keys are ordered. Raises :class:`NoOrder` if it has none, unless it is `lenient`: then such keys are as one.
+    """A key that compares as keys are ordered.
+
+    Raises :class:`NoOrder` if it has none, unless it is `lenient`: then such keys are as one.
 
     >>> sorted(["b", (1, None), b"a", 2, None, float("nan"), True], key=SortKey)
     [None, True, 2, nan, 'b', b'a', (1, None)]
@@ -97,7 +99,10 @@ class SortKey:
 
 
 def _order(a: Any, b: Any) -> int:
-    """Below zero if the first comes before the second, which are keys or kinds of keys. Each part is compared once, however deep."""
+    """Below zero if the first comes before the second, which are keys or kinds of keys.
+
+    Each part is compared once, however deep.
+    """
     if not isinstance(a, SortKey):
         return int(a > b) - int(a < b)
     if a.rank != b.rank:

@@ -40,7 +40,8 @@ from .forms import (
 )
 from .times import datetime_form, time_form, timedelta_form
 
-#: Numbers with a decimal exponent beyond, or a denominator of more bits, would cost more memory than they are worth as keys.
+#: Numbers with a decimal exponent beyond, or a denominator of more bits, would cost more memory than they are worth
+#: as keys.
 _EXPONENT_MAX, _DENOMINATOR_BITS_MAX = 5000, 20_000
 Rule = Callable[[Any], Form]
 

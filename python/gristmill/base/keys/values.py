@@ -7,7 +7,9 @@ import sys
 from typing import Any
 
 class ValueKey:
-    """A value that compares as Python's `<` compares, which may raise `TypeError`; but NaN is greater than all other numbers, in tuples too.
+    """A value that compares as Python's `<` compares, but NaN is greater than all other numbers, in tuples too.
+
+    A comparison may raise `TypeError`, as in Python.
 
     >>> import datetime
     >>> max([datetime.date(2024, 5, 1), datetime.date(2025, 1, 1)], key=ValueKey)

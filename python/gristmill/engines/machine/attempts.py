@@ -21,7 +21,7 @@ _REDUCERS: Mapping[str, Callable[[], End]] = {"sum": End.Sum, "mean": End.Mean, 
 _HOWS: Mapping[JoinKind, How] = {"inner": How.INNER, "left": How.LEFT, "right": How.RIGHT, "full": How.FULL, "anti": How.ANTI}
 #: Forms of keys that are shown as more than their bytes say, and the same forms of other keys.
 _SHOWN = {Form.COUNT_SHOWN: Form.COUNT, Form.INT_SHOWN: Form.INT, Form.FLOAT_SHOWN: Form.FLOAT}
-#: The bytes of Parquet for which columns have one partition, and the logarithm (base 2) of the least number of partitions.
+#: The bytes of Parquet for each partition of columns, and the logarithm (base 2) of the least number of partitions.
 _PARTITION_BYTES, _PARTITION_BITS = 1 << 20, 8
 
 
@@ -69,14 +69,14 @@ def attempts(stage: Stage) -> list[Attempt]:
 
 
 def may_fit(form: Form, failed: Form, code: int | None) -> bool:
-    """Whether a form may hold what another did not: values of another type, or keys that are shown as more than their bytes say."""
+    """Whether a form may hold what another did not: other values, or keys that need a header."""
     if code == Code.UNFIT:
         return form == Form.ANY or _SHOWN.get(form, form) != _SHOWN.get(failed, failed)
     return code == Code.UNFIT_KEY and (form == Form.ANY or form in _SHOWN)
 
 
 def _may_be_columns(stage: Stage) -> bool:
-    """Whether the pairs that a stage groups are fields plucked from tables. What types these have is known only when they are read."""
+    """Whether the pairs that a stage groups are fields plucked from tables, whose types only reading tells."""
     source, functions = stage.inputs[0], [narrow.function for narrow in stage.narrows[0]]
     before = list(itertools.dropwhile(lambda function: isinstance(function, Pluck), reversed(functions)))
     if len(before) == len(functions):

@@ -38,14 +38,17 @@ _OPENED = ("files", "csv", "parquet")
 _OF_LINES = ("text", "bytes", "jsonl")
 #: A task of records that the program made has at most a twentieth of a worker's share, rounded up, and at most so many.
 _SHARES, _MOST = 20, 16384
-#: Of files, the bytes that go through functions together if random numbers are seeded.
+#: The bytes of a file that go through functions together if random numbers are seeded.
 _CHUNK_BYTES = 64 << 10
 #: Up to so many objects, each has a place of its own; see PLACES_MAX in crates/python/src/stage.rs.
 _EACH_ITS_PLACE = 16 << 20
 
 
 def work(stage: Stage, settings: Settings, pipe: int, wanted: Wanted | None) -> None:
-    """Runs a job, and sends frames to the pipe until one with the end or the error. Records go to a stream, if one is `wanted`."""
+    """Runs a job, and sends frames to the pipe until one with the end or the error.
+
+    Records go to a stream, if one is `wanted`.
+    """
     job = _Job(settings, pipe, wanted)
     try:
         job.final(stage)
@@ -77,7 +80,7 @@ class _Job:
         #: The number of stages, and those that have begun.
         self.count, self.begun = 1, set[Stage]()
         self.stats: dict[str, Any] = {"stages": []}
-        #: Of each stage its title, the seconds from the start of the job to its own, and its timeline.
+        #: For each stage its title, the seconds from the start of the job to its own, and its timeline.
         self.timelines: list[tuple[str, float, Any]] = []
         self.began = time.monotonic()
         self.deadline = settings.deadline_seconds()
@@ -105,7 +108,7 @@ class _Job:
         self.run(stage, keep=False)
 
     def kept(self, stage: Stage) -> Any:
-        """What a stage has made, for the stages that read it."""
+        """Returns the result of a stage, for the stages that read it."""
         if stage not in self.made:
             self.made[stage] = self.run(stage, keep=True)
         return self.made[stage]
@@ -209,7 +212,8 @@ class _Job:
         settings = self.settings
         if settings.workers is not None:
             yield "workers", str(settings.workers)
-        # Functions of Python may wait for other machines: as many workers as the program asks for run them at the same time.
+        # Functions of Python may wait for other machines: as many workers as the program asks for run them at the
+        # same time.
         if "map_at_once" not in settings.others and (at_once := settings.workers or settings.others.get("map_workers")) is not None:
             yield "map-at-once", str(at_once)
         if (memory_bytes := settings.memory_bytes()) is not None:

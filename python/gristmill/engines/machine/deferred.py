@@ -167,7 +167,7 @@ def _same(value: Any) -> Any:
 
 
 def name_classes() -> None:
-    """Puts classes of the program's `__main__` into that of this process, so that their objects can be pickled by name."""
+    """Puts classes of the program's `__main__` into that of this process, so that pickles can name them."""
     main: Any = sys.modules["__main__"]
     for kind in list(cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS):
         if kind.__module__ == "__main__" and "." not in kind.__qualname__:

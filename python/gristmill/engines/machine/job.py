@@ -60,7 +60,8 @@ class _Job:
 
     def blocks(self) -> Iterator[bytes]:
         """Runs the job; gives its records."""
-        # A later stage reads partitions, which are not in the order of the result. And a worker that waits for a slow program must not be late.
+        # A later stage reads partitions, which are not in the order of the result. And a worker that waits for a
+        # slow program must not be late.
         streams = self.stage.end is None and not isinstance(self.stage.inputs[0], Stage) and "task_timeout" not in self.settings.others
         return self._run(functools.partial(self._stream, live=self.settings.live) if streams else None)
 

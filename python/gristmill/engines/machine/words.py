@@ -7,7 +7,7 @@ import re
 from ...base.printable import printable
 
 def in_words_of_python(text: str) -> str:
-    """What the engine says, with the settings of this package."""
+    """Returns a message of the engine with the settings of this package."""
 
     def setting(found: re.Match[str]) -> str:
         name = {"skip_bad_records": 'on_error="skip"', "spill_dirs": "spill_dir=..."}.get(found[1], f"{found[1]}=...")

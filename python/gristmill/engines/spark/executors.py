@@ -1,4 +1,4 @@
-"""What Spark's executors do: from the rows that Spark brings, through the functions of a stage, to the rows that it takes away.
+"""The work of Spark's executors: from the rows that Spark brings, through functions, to the rows that it takes away.
 
 ::
 
@@ -36,13 +36,13 @@ from .sinks import Sink
 class Work:
     """The part of a stage that runs in Python between two exchanges of Spark."""
 
-    #: Among those of the job.
+    #: The number of this work in the job.
     number: int
     feed: Feed
     side: Side
     sink: Sink
     skip: bool
-    #: Of the job, for draws of random numbers.
+    #: The seed of the job, for draws of random numbers.
     seed: int
     #: The number of the stage whose records the sink gets, if that is no shuffle.
     counts: int | None = None
@@ -59,7 +59,7 @@ class Work:
             self.failed_early(early, report)
 
     def passed(self, chunk: Chunk, sink: Sink, report: Report) -> Batches:
-        """What becomes of a chunk. If it fails, its records are tried one by one, to find the one at fault."""
+        """Yields the rows for a chunk. If it fails, its records are tried one by one, to find the one at fault."""
         try:
             made = self._made(chunk.records)
             rows = list(sink.add(made))

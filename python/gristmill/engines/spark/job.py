@@ -58,7 +58,7 @@ _PARTS = 4
 _BLOCK = 1024
 #: How often the driver looks whether a task has failed.
 _LOOK_SECONDS = 0.1
-#: What tasks tell, for each context of Spark.
+#: The accumulator to which tasks report, for each context of Spark.
 _told: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -197,7 +197,10 @@ class _Job:
         return Held(self.name, frame, frame if only_count else self._short(frame), records or 0, size or 0)
 
     def _short(self, kept: DataFrame) -> DataFrame:
-        """The same rows without the plan that made them. Else each step of a loop would plan all steps before it again."""
+        """The same rows without the plan that made them.
+
+        Else each step of a loop would plan all steps before it again.
+        """
         jvm: Any = self.session._jsparkSession
         return DataFrame(jvm.createDataFrame(kept._jdf.toJavaRDD(), kept._jdf.schema()), self.session)
 
@@ -278,7 +281,7 @@ class _Job:
                 raise PlanError(f"a record of the program cannot travel to the executors of Spark: {error}") from error
 
     def shuffled(self, stage: Stage, ordered: bool) -> _Rows:
-        """What the end of a stage makes of its records."""
+        """Returns the rows that the end of a stage makes of its records."""
         end = _alone(stage.end) if isinstance(stage.end, Shuffle) else stage.end
         make: Any
         match end:
@@ -410,7 +413,7 @@ def _alone(node: N) -> N:
 
 
 def _stuck(work: executors.Work) -> str:
-    """What of a task cannot be pickled, in words."""
+    """Names the part of a task that cannot be pickled."""
     functions: list[tuple[str, Any]] = [(f"{narrow.kind} {name(narrow.function)}", narrow.function) for narrow in work.side.narrows]
     if work.side.end is not None:
         functions.append((work.side.end.kind, (work.side.end.function, work.side.end.reducer)))
@@ -433,7 +436,7 @@ def _error(error: BaseException, context: Any) -> BaseException:
             " with SparkContext.addPyFile; PYSPARK_PYTHON, set before the session starts, names another Python"
         )
     traceback = text.partition("Traceback (most recent call last):")[2].strip().partition("\n\n")[0]
-    # Of a traceback of Python the last line says what is wrong, of one of Java the first.
+    # The last line of a traceback of Python says what is wrong, the first line of one of Java.
     first = (traceback.splitlines()[-1:] or text.strip().splitlines()[:1] or [type(error).__name__])[0]
     if "Python worker exited unexpectedly" in text or "Python worker failed to connect back" in text:
         return WorkerDied(f"a Python worker of Spark died, each time that Spark tried its task: {first}")
