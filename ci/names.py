@@ -85,7 +85,7 @@ def main():
     texts, words = {}, set()
     for name in files:
         suffix = Path(name).suffix
-        if name.startswith(HISTORY) or suffix != ".md" and suffix not in PROGRAMS:
+        if name.startswith(HISTORY) or (suffix != ".md" and suffix not in PROGRAMS):
             continue
         text = (ROOT / name).read_text()
         if suffix != ".md":

@@ -11,12 +11,11 @@
 # cluster_up KIND makes one and sets $conf, what spark-submit must be told; cluster_down, to be called at exit, removes all of it.
 # cpu_seconds says how much processor time all of it has used so far, where there is cgroup v1 to count it (else 0).
 
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # pair.sh reads conf
 : "${SPARK:?}" "${work:?}" "${memory:?}"
 net=10.77.0 hosts=3 accounts=/sys/fs/cgroup/cpuacct
 cores=$(nproc) && [ "$cores" -le $hosts ] || cores=$hosts
 disk_bytes=${DISK_BYTES:-$((31000000 * cores / (4 * hosts)))} disk_ops=${DISK_OPS:-$((750 * cores / (4 * hosts)))}
-# shellcheck disable=SC2034  # pair.sh reads conf
 pids=() conf=()
 
 cluster_up() {
