@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Disk operations and requests for blocks in each second of a run, as the paper draws them. Linux.
+"""Disk operations and requests for blocks in each second of a run, as OPS (Cheng et al. 2020) draws them. Linux.
 
     over_time.py sample SAMPLES FOLDER...                 until it is ended: what the disks of these folders have done so far, twice a second
     over_time.py table SAMPLES LOG [key=value ...]        one JSON line from the samples and the run's Spark event log; the extra pairs are copied
