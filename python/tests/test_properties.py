@@ -5,6 +5,7 @@ The oracle knows nothing of the package: keys are compared two by two with `==`,
 
 import datetime
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -17,7 +18,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gristmill as gm
-import itertools
 
 NAN, BIG = math.nan, 2**53
 NUMBERS = [False, True, 0, 1, 0.0, -0.0, 1.0, NAN, -NAN, math.inf, -math.inf, 5e-324]
