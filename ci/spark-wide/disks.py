@@ -117,19 +117,31 @@ def reader_spill(local_folders, may_fail):
     return "; ".join(said)
 
 
+def disk_was_full():
+    """Whether an executor has said so in its log."""
+    return any("No space left" in open(os.path.join(folder, name), errors="replace").read()
+               for folder, _, names in os.walk(FOLDER) for name in names if name == "stderr")
+
+
+def spilling(local_folders):
+    said = reader_spill(local_folders, True)
+    require(disk_was_full(), "no disk was full: " + said)
+    return said
+
+
 def reader_spills_on_full_disk():
-    with small_disk("small") as small:
-        return reader_spill([small, disk("large")], True)
+    with small_disk("small", "2m") as small:
+        return spilling([small, disk("large")])
 
 
 def reader_spills_on_full_disks():
-    with small_disk("small0") as small0, small_disk("small1") as small1:
-        return reader_spill([small0, small1], True)
+    with small_disk("small0", "2m") as small0, small_disk("small1", "2m") as small1:
+        return spilling([small0, small1])
 
 
 def reader_spills_with_one_of_two_disks_full():
-    with small_disk("small0", "10m") as small0, small_disk("small1", "10m") as small1:
-        return reader_spill([f"{small0},{disk('large0')}", f"{small1},{disk('large1')}"], True)
+    with small_disk("small0", "2m") as small0, small_disk("small1", "2m") as small1:
+        return spilling([f"{small0},{disk('large0')}", f"{small1},{disk('large1')}"])
 
 
 if __name__ == "__main__":

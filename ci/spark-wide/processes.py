@@ -13,7 +13,10 @@ def java_processes():
         parent = waiting.pop()
         for process in subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True).stdout.split():
             waiting.append(int(process))
-            line = open(f"/proc/{process}/cmdline").read().split("\0")
+            try:
+                line = open(f"/proc/{process}/cmdline").read().split("\0")
+            except OSError:  # it has just ended
+                continue
             if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in line:
                 found["executor " + line[line.index("--executor-id") + 1]] = process
             elif "org.apache.spark.deploy.SparkSubmit" in line:
