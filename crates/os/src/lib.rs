@@ -5,7 +5,7 @@
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
 //! - [`PrivateView`]: copy-on-write memory of one worker, and the OS pages that it has changed;
-//! - [`process`]: starting a worker by fork, watching it, and its cause of death;
+//! - [`process`]: starting a worker by fork, watching it, and its cause of death; ending a tree of processes;
 //! - [`descriptor`]: files that are known by number;
 //! - [`ended`]: proof that a worker has ended;
 //! - [`futex`]: sleeping and waking between processes, for the doorbells of `gristmill-ring`;

@@ -24,7 +24,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use gristmill_os::process::{Death, fork_worker};
+use gristmill_os::process::{Death, end_descendants, fork_worker};
 use gristmill_os::program::{Freezer, now_ended, reap};
 use gristmill_os::stop::Stop;
 use gristmill_os::wake::poll;
@@ -34,7 +34,6 @@ use rustix::process::{Pid, getpid, set_child_subreaper, set_parent_process_death
 use super::handed::Handed;
 use super::journal::{Journal, now_ms};
 use super::program::{group_name, outcome_of};
-use crate::scale::command::end_all;
 use crate::terminal::messages::tell;
 
 /// What guard and scheduler both know.
@@ -223,7 +222,7 @@ fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>, handed: &mut Handed
     }
     // 3. End what they left, and reap all.
     known.values().for_each(|begun| drop(reap(begun.pid)));
-    end_all()?;
+    end_descendants()?;
     for (job, begun) in known {
         let group = plan.freezer.known_group(&group_name(*job, begun.attempt));
         let began = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_counters::tree::descendants;
+use gristmill_os::process::descendants;
 use gristmill_os::program::Group;
 use rustix::process::{Pid, WaitOptions, waitpid};
 

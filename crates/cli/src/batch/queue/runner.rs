@@ -13,6 +13,7 @@ use std::mem::replace;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use gristmill_os::process::end_descendants;
 use gristmill_os::program::{Freezer, MemoryLimits, now_ended, reap};
 use gristmill_os::wake::Watch;
 use gristmill_queue::{Entry, Job, Outcome, Past, Queue, Rules};
@@ -33,7 +34,6 @@ use super::ready::Ready;
 use super::record::{Record, short};
 use super::remains::{Remains, SWEEP};
 use super::reporter::{Reporter, Reports};
-use crate::scale::command::end_all;
 use crate::terminal::messages::{printable, tell};
 
 /// The signal that nothing can survive.
@@ -291,7 +291,7 @@ impl<'a> Runner<'a> {
         }
         self.reporter.finish();
         // Programs that left their session, where there are no cgroups.
-        end_all()?;
+        end_descendants()?;
         Ok(())
     }
 
@@ -707,6 +707,6 @@ impl<'a> Runner<'a> {
     /// Ends everything at once, after a failure of the queue itself.
     pub fn end_all(&mut self) {
         self.end_programs();
-        let _ = end_all();
+        let _ = end_descendants();
     }
 }

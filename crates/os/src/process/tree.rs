@@ -1,8 +1,45 @@
-//! Process trees: the descendants of a process.
+//! Process trees: the descendants of a process, and their end.
 
 use std::fs;
+use std::io;
+use std::time::Duration;
 
-use crate::files::here;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+
+/// How often [`end_descendants`] looks again while something runs.
+const ATTEMPTS: usize = 1000;
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Ends all descendants of this process, and returns how many ran. They must have this process as their reaper
+/// (`PR_SET_CHILD_SUBREAPER`), or those whose parents end are missed.
+///
+/// ```
+/// use gristmill_os::process::end_descendants;
+///
+/// std::process::Command::new("sleep").arg("60").spawn()?;
+/// assert_eq!((end_descendants()?, end_descendants()?), (1, 0));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn end_descendants() -> io::Result<usize> {
+    let mut count = 0;
+    for attempt in 0..ATTEMPTS {
+        let left = descendants(std::process::id());
+        // Reaps orphans that have ended, in any process group.
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        let left: Vec<Pid> = left.into_iter().filter_map(|process| Pid::from_raw(process as i32)).collect();
+        let running = left.iter().filter(|process| kill_process(**process, Signal::KILL).is_ok()).count();
+        if running == 0 {
+            break;
+        }
+        if attempt == 0 {
+            count = running;
+        } else {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Ok(count)
+}
 
 /// Returns the numbers of all descendants of process `root`, without itself. Those that end in the meantime may be
 /// missing.
@@ -10,7 +47,7 @@ pub fn descendants(root: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![root];
     // If the kernel has no lists of children, all processes are searched once.
-    let has_lists = here(&format!("/proc/{root}/task/{root}/children")).is_some();
+    let has_lists = fs::exists(format!("/proc/{root}/task/{root}/children")).unwrap_or(false);
     let parents = if has_lists { Vec::new() } else { parents() };
     while let Some(parent) = open.pop() {
         let children = if has_lists {
@@ -35,14 +72,19 @@ pub fn numbers(folder: &str) -> Vec<u32> {
 }
 
 fn children(parent: u32) -> Vec<u32> {
-    let of_thread = |thread: u32| here(&format!("/proc/{parent}/task/{thread}/children")).unwrap_or_default();
+    let of_thread = |thread: u32| text(&format!("/proc/{parent}/task/{thread}/children")).unwrap_or_default();
     let lists: Vec<String> = numbers(&format!("/proc/{parent}/task")).into_iter().map(of_thread).collect();
     lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|child| child.parse().ok()).collect()
 }
 
+/// Reads a file, in which the name of a program may be no text.
+fn text(path: &str) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Returns every process with its parent.
 fn parents() -> Vec<(u32, u32)> {
-    let parent = |process: u32| Some((process, Stat::of(&here(&format!("/proc/{process}/stat"))?)?.parent));
+    let parent = |process: u32| Some((process, Stat::of(&text(&format!("/proc/{process}/stat"))?)?.parent));
     numbers("/proc").into_iter().filter_map(parent).collect()
 }
 
