@@ -13,6 +13,7 @@ use clap::CommandFactory;
 use clap::parser::ValueSource;
 use gristmill::{Trial, units};
 use gristmill_history::{History, Measured, Problem, Question};
+use gristmill_os::machine::host_name;
 use gristmill_queue::digest;
 
 /// Options that do not belong to the question: what the plan chooses, the place of input and output, and reports.
@@ -79,11 +80,6 @@ pub fn in_home() -> Option<PathBuf> {
     gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from))
 }
 
-/// Returns the name under which the history keeps this host.
-pub fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// Returns the times of earlier runs that answered the same question over a similar input.
 ///
 /// # Errors
@@ -94,7 +90,7 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
     }
     let history = History::open(path)?;
     let Some(asked) = asked(words) else { return Ok(Vec::new()) };
-    let times = history.measured(&host(), &asked.question, processors(), files, input_bytes)?;
+    let times = history.measured(&host_name(), &asked.question, processors(), files, input_bytes)?;
     let trial = |time: &Measured| Trial {
         workers: time.workers as usize,
         map_at_once: time.map_at_once.map(|count| count as usize),
