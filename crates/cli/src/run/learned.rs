@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 use gristmill::{Trial, units};
+use gristmill_batch::digest;
 use gristmill_history::{History, Measured, Problem, Question};
 use gristmill_os::machine::host_name;
-use gristmill_queue::digest;
 
 /// Options that do not belong to the question: what the plan chooses, the place of input and output, and reports.
 const OTHER: [&str; 12] = [
