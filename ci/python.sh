@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 spark=$("$python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
 "$python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" -C profile=dev -C command="$target/debug/gristmill" -C spark="$spark" .
 wheel=$(echo "$folder"/gristmill-*.whl)
-"$python" -m pip install --quiet "$wheel[test,spark]"
+"$python" -m pip install --quiet "${wheel}[test,spark]"
 "$folder/venv/bin/gristmill" --version
 "$folder/venv/bin/gristmill" run --workers 2 python/examples/word_count.py README.md >/dev/null
 

@@ -11,9 +11,12 @@
 # cluster_up KIND makes one and sets $conf, what spark-submit must be told; cluster_down, to be called at exit, removes all of it.
 # cpu_seconds says how much processor time all of it has used so far, where there is cgroup v1 to count it (else 0).
 
+# shellcheck shell=bash
+: "${SPARK:?}" "${work:?}" "${memory:?}"
 net=10.77.0 hosts=3 accounts=/sys/fs/cgroup/cpuacct
 cores=$(nproc) && [ "$cores" -le $hosts ] || cores=$hosts
 disk_bytes=${DISK_BYTES:-$((31000000 * cores / (4 * hosts)))} disk_ops=${DISK_OPS:-$((750 * cores / (4 * hosts)))}
+# shellcheck disable=SC2034  # pair.sh reads conf
 pids=() conf=()
 
 cluster_up() {
@@ -45,7 +48,7 @@ cluster_up() {
       pids+=($!)
     fi
     for ((i = 1; i <= hosts; i++)); do await "worker$i.log" 'Successfully registered'; done
-    conf=(--master "spark://$net.254:7077" --conf spark.driver.host="$net.254" --conf spark.cores.max=$hosts)
+    conf=(--master "spark://$net.254:7077" --conf spark.driver.host="$net.254" --conf spark.cores.max="$hosts")
     ;;
   *)
     echo "cluster.sh: no cluster is called $1 (loopback, hosts, disks)" >&2
