@@ -6,89 +6,32 @@
 
 use std::fmt;
 
+use gristmill_counters::sleep::Sleep;
+
 use crate::diagnose::kernel_work::KernelWork;
 
-/// The object that a thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wait {
-    /// A lock: a futex that another thread holds.
-    Lock,
-    /// A signal of another thread by a futex: a condition, a queue, a barrier, or a lock that is made of these.
-    Signal,
-    /// One or the other.
-    Futex,
-    /// The lock of the address space, which page faults and `mmap` take.
-    AddressSpace,
-    /// A lock on a file.
-    FileLock,
-    /// sqlite's lock on a database.
-    Database,
-    /// A System V semaphore.
-    Semaphore,
-    /// A message of a queue, or an `eventfd`.
-    Message,
-    /// A pipe or a socket.
-    Pipe,
-    /// A disk or a file system.
-    Disk,
-    /// The clock.
-    Clock,
-    /// Several objects at once (poll, epoll, select).
-    Events,
-    /// Anything else.
-    Other,
+/// The reasons for which a worker sleeps, in the order of [`Seen::blocked`]: all but the wait for a child process, by which a
+/// process is known that is no worker.
+pub(crate) const SLEEPS: [Sleep; 13] = [
+    Sleep::Lock,
+    Sleep::Signal,
+    Sleep::Futex,
+    Sleep::AddressSpace,
+    Sleep::FileLock,
+    Sleep::Database,
+    Sleep::Semaphore,
+    Sleep::Message,
+    Sleep::Pipe,
+    Sleep::Disk,
+    Sleep::Clock,
+    Sleep::Events,
+    Sleep::Other,
+];
+
+/// Returns the place of a sleep among [`SLEEPS`].
+pub(crate) fn place(sleep: Sleep) -> usize {
+    SLEEPS.iter().position(|other| *other == sleep).expect("a worker does not sleep for a child")
 }
-
-impl Wait {
-    /// All kinds of waits, in the order of `Seen::blocked`.
-    pub const ALL: [Wait; 13] = [
-        Wait::Lock,
-        Wait::Signal,
-        Wait::Futex,
-        Wait::AddressSpace,
-        Wait::FileLock,
-        Wait::Database,
-        Wait::Semaphore,
-        Wait::Message,
-        Wait::Pipe,
-        Wait::Disk,
-        Wait::Clock,
-        Wait::Events,
-        Wait::Other,
-    ];
-
-    pub(crate) fn place(self) -> usize {
-        Wait::ALL.iter().position(|wait| *wait == self).expect("all are listed")
-    }
-
-    /// Returns true for any sleep on a futex.
-    pub fn is_on_futex(self) -> bool {
-        matches!(self, Wait::Lock | Wait::Signal | Wait::Futex)
-    }
-}
-
-impl fmt::Display for Wait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Wait::Lock => "a lock (futex)",
-            Wait::Signal => "a condition, a queue or a barrier (futex)",
-            Wait::Futex => "a lock, a queue or a barrier (futex)",
-            Wait::AddressSpace => "the lock of the address space",
-            Wait::FileLock => "a lock on a file (flock, fcntl)",
-            Wait::Database => "sqlite's lock on a database",
-            Wait::Semaphore => "a System V semaphore",
-            Wait::Message => "a message queue or an eventfd",
-            Wait::Pipe => "a pipe or socket",
-            Wait::Disk => "a disk or file system",
-            Wait::Clock => "the clock (sleep)",
-            Wait::Events => "events (poll)",
-            Wait::Other => "something else",
-        })
-    }
-}
-
-/// The number of kinds of waits.
-const WAITS: usize = Wait::ALL.len();
 
 /// The threads at one moment, except those that wait for a child process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,14 +39,14 @@ pub struct Moment {
     /// The number of threads on a processor or waiting for one.
     pub runnable: u64,
     /// The sleeping threads, one entry each with the reason.
-    pub asleep: Vec<Wait>,
+    pub asleep: Vec<Sleep>,
 }
 
 /// The samples of a run, summed up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// The seconds that workers slept, for each of [`Wait::ALL`].
-    blocked: [f64; WAITS],
+    /// The seconds that workers slept, for each of [`SLEEPS`].
+    blocked: [f64; SLEEPS.len()],
     /// The seconds that workers were absent.
     absent: f64,
     /// The seconds that threads were runnable.
@@ -146,7 +89,7 @@ impl Seen {
         // If more threads sleep than workers are missing, it is unknown which of them are workers.
         let each = asleep as f64 / moment.asleep.len().max(1) as f64;
         for wait in &moment.asleep {
-            self.blocked[wait.place()] += seconds * each;
+            self.blocked[place(*wait)] += seconds * each;
         }
     }
 }
@@ -179,8 +122,8 @@ pub struct Account {
     pub is_estimate: bool,
     /// The number of threads that waited for a processor, on average. There may be more of them than workers.
     pub queue: f64,
-    /// Asleep, for each of [`Wait::ALL`].
-    pub blocked: [f64; WAITS],
+    /// Asleep, for each of [`SLEEPS`].
+    pub blocked: [f64; SLEEPS.len()],
     /// The system time, for each of [`KernelWork::ALL`]. All 0 if that is unknown.
     pub kernel: [f64; 9],
     /// Not started, ended, or waiting for a child process.
@@ -247,7 +190,7 @@ impl Account {
     pub fn parts(&self) -> Vec<(Part, f64)> {
         let mut parts =
             vec![(Part::User, self.counted.user), (Part::System, self.counted.system), (Part::Waiting, self.waiting)];
-        parts.extend(Wait::ALL.into_iter().zip(self.blocked).map(|(wait, seconds)| (Part::Blocked(wait), seconds)));
+        parts.extend(SLEEPS.into_iter().zip(self.blocked).map(|(wait, seconds)| (Part::Blocked(wait), seconds)));
         parts.push((Part::Absent, self.absent));
         parts.retain(|(part, seconds)| *seconds > 0.0 || !matches!(part, Part::Blocked(_)));
         parts
@@ -292,7 +235,7 @@ pub enum Part {
     /// Runnable, but without a processor.
     Waiting,
     /// Asleep.
-    Blocked(Wait),
+    Blocked(Sleep),
     /// Not started, or ended.
     Absent,
 }
@@ -314,7 +257,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn moment(runnable: u64, asleep: &[Wait]) -> Moment {
+    fn moment(runnable: u64, asleep: &[Sleep]) -> Moment {
         Moment { runnable, asleep: asleep.to_vec() }
     }
 
@@ -368,13 +311,13 @@ mod tests {
         // Two workers, four seconds: both run; one waits for a lock; one is absent; one waits for a disk.
         let mut seen = Seen { on_processor: 5.0, ..Seen::default() };
         seen.add(&moment(2, &[]), 1.0, 2);
-        seen.add(&moment(1, &[Wait::Lock]), 1.0, 2);
+        seen.add(&moment(1, &[Sleep::Lock]), 1.0, 2);
         seen.add(&moment(1, &[]), 1.0, 2);
-        seen.add(&moment(1, &[Wait::Disk]), 1.0, 2);
+        seen.add(&moment(1, &[Sleep::Disk]), 1.0, 2);
         let account = Account::of(counted(2, 4.0, 4.5, 0.5), &seen);
         for (part, seconds) in [
-            (Part::Blocked(Wait::Lock), 1.0),
-            (Part::Blocked(Wait::Disk), 1.0),
+            (Part::Blocked(Sleep::Lock), 1.0),
+            (Part::Blocked(Sleep::Disk), 1.0),
             (Part::Absent, 1.0),
             (Part::Waiting, 0.0),
         ] {
@@ -396,7 +339,7 @@ mod tests {
             let used = whole * busy;
             let mut seen = Seen { on_processor: on * used, waited: waited * used, ..Seen::default() };
             for (runnable, asleep) in &moments {
-                let asleep: Vec<Wait> = asleep.iter().map(|at| Wait::ALL[*at]).collect();
+                let asleep: Vec<Sleep> = asleep.iter().map(|at| SLEEPS[*at]).collect();
                 seen.add(&Moment { runnable: *runnable, asleep }, seconds / moments.len() as f64, workers);
             }
             let account = Account::of(counted(workers, seconds, used * (1.0 - system), used * system), &seen);
@@ -411,8 +354,8 @@ mod tests {
     #[test]
     fn waits_of_a_few_threads_do_not_count_for_all() {
         let mut seen = Seen { on_processor: 0.0003, waited: 0.006, ..Seen::default() };
-        seen.add(&moment(0, &[Wait::Disk]), 0.1, 1);
+        seen.add(&moment(0, &[Sleep::Disk]), 0.1, 1);
         let account = Account::of(counted(1, 0.1, 0.001, 0.004), &seen);
-        assert!(account.waiting == 0.0 && account.part(Part::Blocked(Wait::Disk)) > 0.09, "{account:?}");
+        assert!(account.waiting == 0.0 && account.part(Part::Blocked(Sleep::Disk)) > 0.09, "{account:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The causes of a loss, as far as an account can tell them.
 
-use crate::diagnose::account::Wait;
+use gristmill_counters::sleep::Sleep;
+
 use crate::diagnose::kernel_work::KernelWork;
 
 /// The reason why more workers do not help, as far as an account can tell.
@@ -37,13 +38,13 @@ pub enum Cause {
     /// One thread was busy all the time, and the others slept until it woke them.
     Starved,
     /// Workers slept until another woke them, and for much of the time nobody computed. The others slept for this, most of them.
-    Unfed(Option<Wait>),
+    Unfed(Option<Sleep>),
     /// Workers slept for short times, often.
     Polling,
     /// Each worker did as much as all the work of the fewest.
     Repeated,
     /// Workers slept for this reason.
-    Blocked(Wait),
+    Blocked(Sleep),
     /// Workers slept, and samples do not show for what.
     Asleep,
     /// Workers had no processor.

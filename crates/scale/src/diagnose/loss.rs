@@ -7,7 +7,9 @@
 //! 3. No part stands out, but those that belong to one object do together: time in the kernel for it, and sleep for it.
 //! 4. Otherwise the cause cannot be told.
 
-use crate::diagnose::account::{Account, Part, Wait};
+use gristmill_counters::sleep::Sleep;
+
+use crate::diagnose::account::{Account, Part, place};
 use crate::diagnose::asleep::{is_on_futex, joined, of_sleep};
 use crate::diagnose::cause::{Cause, Object};
 use crate::diagnose::kernel_work::KernelWork;
@@ -39,13 +41,13 @@ impl Object {
     const ALL: [Object; 3] = [Object::AddressSpace, Object::Files, Object::Pipes];
 
     /// The sleep for it, and the work of the kernel for it.
-    fn costs(self) -> (Wait, &'static [KernelWork]) {
+    fn costs(self) -> (Sleep, &'static [KernelWork]) {
         match self {
             Object::AddressSpace => {
-                (Wait::AddressSpace, &[KernelWork::PageFaults, KernelWork::AddressSpace, KernelWork::Shootdowns])
+                (Sleep::AddressSpace, &[KernelWork::PageFaults, KernelWork::AddressSpace, KernelWork::Shootdowns])
             }
-            Object::Files => (Wait::Disk, &[KernelWork::Files]),
-            Object::Pipes => (Wait::Pipe, &[KernelWork::Pipes]),
+            Object::Files => (Sleep::Disk, &[KernelWork::Files]),
+            Object::Pipes => (Sleep::Pipe, &[KernelWork::Pipes]),
         }
     }
 }
@@ -87,7 +89,7 @@ impl Loss {
         let share = seconds / many.whole().max(f64::MIN_POSITIVE);
         let grown_in_kernel = grown_in_kernel(few, many);
         let workers = many.counted.workers;
-        let on_disk = many.blocked[Wait::Disk.place()] / many.counted.seconds.max(f64::MIN_POSITIVE);
+        let on_disk = many.blocked[place(Sleep::Disk)] / many.counted.seconds.max(f64::MIN_POSITIVE);
         let mut loss = Loss {
             workers,
             seconds,
@@ -195,7 +197,7 @@ impl Loss {
 
     /// Returns true if the account names a cause, and does not only say which part of the time grew.
     pub fn is_named(&self) -> bool {
-        self.is_by_rest() && !matches!(self.cause, Cause::Lock | Cause::Asleep | Cause::Blocked(Wait::AddressSpace))
+        self.is_by_rest() && !matches!(self.cause, Cause::Lock | Cause::Asleep | Cause::Blocked(Sleep::AddressSpace))
     }
 
     fn grown_by(&self, parts: &[Part]) -> f64 {

@@ -1,6 +1,8 @@
 //! A loss and its cause in plain words.
 
-use super::account::{Part, Wait};
+use gristmill_counters::sleep::Sleep;
+
+use super::account::Part;
 use super::cause::{Cause, Object};
 use super::loss::{Loss, QUEUE_MIN};
 
@@ -77,7 +79,7 @@ impl Loss {
 
     /// Returns what workers slept for on futexes, as far as samples tell.
     fn lock_or_queue(&self) -> &'static str {
-        let is_lock = self.grown.iter().any(|(part, _)| *part == Part::Blocked(Wait::Lock));
+        let is_lock = self.grown.iter().any(|(part, _)| *part == Part::Blocked(Sleep::Lock));
         if is_lock { "a lock" } else { "a lock or a queue" }
     }
 
@@ -108,7 +110,7 @@ impl Loss {
                 "work that grows with the workers: each of them takes as much processor time and touches as much memory for the first time \
                  (inferred from page faults)"
             }
-            Cause::Blocked(Wait::FileLock | Wait::Database | Wait::Semaphore) => {
+            Cause::Blocked(Sleep::FileLock | Sleep::Database | Sleep::Semaphore) => {
                 return self.with_disk("that is what stops them");
             }
             Cause::Blocked(_) => "that is what stops them (seen in samples)",
@@ -140,7 +142,7 @@ impl Loss {
         )
     }
 
-    fn unfed(&self, wait: Option<Wait>) -> String {
+    fn unfed(&self, wait: Option<Sleep>) -> String {
         let wait = wait.map_or_else(String::new, |wait| format!(", as for {wait}"));
         format!(
             "workers wait for work or for each other, and no thread computes for {:.0} % of the time: what they wait for is made by \

@@ -64,7 +64,7 @@ mod conclusion;
 #[cfg(test)]
 mod simulation;
 
-pub use account::{Account, Counted, Moment, Part, Seen, Wait};
+pub use account::{Account, Counted, Moment, Part, Seen};
 pub use cause::{Cause, Object};
 pub use change::Change;
 pub use conclusion::{Circumstances, Conclusion, Disturbance, Failure, Statement};

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::diagnose::account::{Part, Wait};
+use gristmill_counters::sleep::Sleep;
+
+use crate::diagnose::account::Part;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::change::Change;
 use crate::diagnose::kernel_work::KernelWork;
@@ -70,7 +72,7 @@ impl Suspect {
             | Cause::KernelWork(_)
             | Cause::Shared(_)
             | Cause::Faults
-            | Cause::Blocked(Wait::AddressSpace) => {
+            | Cause::Blocked(Sleep::AddressSpace) => {
                 vec![Contention, FreshMemory, HugePages, Allocator, Memory, SharedCores, MoreWork]
             }
             Cause::Mixed => {

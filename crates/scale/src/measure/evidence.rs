@@ -313,13 +313,14 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::{Moment, Seen, Wait};
+    use crate::diagnose::{Moment, Seen};
+    use gristmill_counters::sleep::Sleep;
 
     /// Runs of this many workers, whose threads ran for a second together, and slept for the rest.
     fn row(workers: u64, times: &[f64], sampled_rest: f64) -> Row {
         let counted = Counted { workers, seconds: Tally::of(times).median, user: 1.0, ..Counted::default() };
         let mut seen = Seen::default();
-        seen.add(&Moment { runnable: 0, asleep: vec![Wait::Pipe; workers as usize] }, 1.0, workers);
+        seen.add(&Moment { runnable: 0, asleep: vec![Sleep::Pipe; workers as usize] }, 1.0, workers);
         Row { account: Account::of(counted, &seen), times: Tally::of(times), sampled_rest }
     }
 

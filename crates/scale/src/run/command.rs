@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gristmill_counters::load::{Load, Watch};
 use gristmill_counters::memory;
 use gristmill_os::allocations::REFUSED;
-use gristmill_os::process::{Death, end_descendants, fork_worker};
+use gristmill_os::process::{Child, Death, end_descendants, fork_worker};
 use gristmill_os::room::{no_temporary, temporary_folder};
 use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
@@ -132,42 +132,13 @@ impl Program {
         self.said.set_len(0)?;
         // They begin before the pipe is made: it ends when no process holds it any more.
         let beside = circumstances.beside.map_or(Ok(Vec::new()), |(work, count)| beside::start(work, count))?;
-        let (mut told, tell) = io::pipe()?;
-        let said = self.said.try_clone()?;
         let kills = memory::kills();
         let (watch, before, began) = (Watch::start(), Usage::of_children(), Instant::now());
-        let mut child = fork_worker(|| {
-            let mut command = Command::new(&words[0]);
-            command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-            circumstances.set(&mut command);
-            let error = command.exec();
-            // Nobody reads it if the other process has ended.
-            let _ = (&tell).write_all(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
-            127
-        })
-        .map_err(io::Error::other)?;
-        // The command has started when no process can write to the pipe any more.
-        drop(tell);
-        let mut refused = Vec::new();
-        told.read_to_end(&mut refused)?;
+        let (mut child, refused) = self.begin(words, circumstances)?;
         if let Some(look) = &mut look {
             look.begin();
         }
-        let (mut ended, mut stopped) = (None, None);
-        while ended.is_none() && stopped.is_none() {
-            let left = self.timeout.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                break;
-            }
-            let next = look.as_mut().map(|look| look.once());
-            let wait_ms = (next.unwrap_or(left).min(left).as_millis() + 1).min(u128::from(u32::MAX)) as u32;
-            let ready = poll(&[child.pidfd(), self.stop.fd()], Some(wait_ms))?;
-            if ready.contains(&0) {
-                ended = Some(began.elapsed());
-            } else if ready.contains(&1) {
-                stopped = self.stop.taken();
-            }
-        }
+        let (ended, stopped) = self.wait_for(&child, began, look)?;
         if ended.is_none() {
             child.kill()?;
         }
@@ -187,8 +158,7 @@ impl Program {
         if let Some(signal) = stopped {
             return Ok(End::Stopped(signal));
         }
-        if let Some(bytes) = refused.first_chunk() {
-            let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*bytes));
+        if let Some(error) = refused {
             return Ok(End::Failed(format!("{} cannot be started: {error}", printable(&words[0].to_string_lossy()))));
         }
         Ok(match (ended, death) {
@@ -209,6 +179,52 @@ impl Program {
             }
             (Some(_), death) => End::Failed(format!("it ended with {death}{killed}{}", self.last_words()?)),
         })
+    }
+
+    /// Starts a command. Returns the error as well if it could not be started.
+    fn begin(&self, words: &[OsString], circumstances: &Circumstances) -> io::Result<(Child, Option<io::Error>)> {
+        let (mut told, tell) = io::pipe()?;
+        let said = self.said.try_clone()?;
+        let child = fork_worker(|| {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+            circumstances.set(&mut command);
+            let error = command.exec();
+            // Nobody reads it if the other process has ended.
+            let _ = (&tell).write_all(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
+            127
+        })
+        .map_err(io::Error::other)?;
+        // The command has started when no process can write to the pipe any more.
+        drop(tell);
+        let mut refused = Vec::new();
+        told.read_to_end(&mut refused)?;
+        let error = |bytes: &[u8; 4]| io::Error::from_raw_os_error(i32::from_ne_bytes(*bytes));
+        Ok((child, refused.first_chunk().map(error)))
+    }
+
+    /// Waits until a command ends, its time is over, or this program is asked to end. Returns the time of its end, or the signal.
+    fn wait_for(
+        &self,
+        child: &Child,
+        began: Instant,
+        mut look: Option<&mut Look>,
+    ) -> io::Result<(Option<Duration>, Option<i32>)> {
+        loop {
+            let left = self.timeout.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Ok((None, None));
+            }
+            let next = look.as_mut().map(|look| look.once());
+            let wait_ms = (next.unwrap_or(left).min(left).as_millis() + 1).min(u128::from(u32::MAX)) as u32;
+            let ready = poll(&[child.pidfd(), self.stop.fd()], Some(wait_ms))?;
+            if ready.contains(&0) {
+                return Ok((Some(began.elapsed()), None));
+            }
+            if let Some(signal) = ready.contains(&1).then(|| self.stop.taken()).flatten() {
+                return Ok((None, Some(signal)));
+            }
+        }
     }
 
     /// Returns the last line of the command's standard error.

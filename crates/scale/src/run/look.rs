@@ -3,13 +3,14 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use crate::diagnose::{KernelWork, Moment, Seen, Wait};
 use gristmill_counters::files::{here, is_hidden};
 use gristmill_counters::kernel_symbols::Symbols;
 use gristmill_counters::sleep::Sleep;
 use gristmill_counters::threads::{Glance, Spent, Watcher};
 use gristmill_os::kernel_calls::KernelCalls;
 use gristmill_os::machine::cpus_allowed;
+
+use crate::diagnose::{KernelWork, Moment, Seen};
 
 /// A sampler of a run.
 pub struct Look {
@@ -79,28 +80,13 @@ impl Look {
 
 /// Returns the threads that may be workers.
 fn moment(glance: &Glance, workers: u64) -> Moment {
-    let wait = |sleep: &Sleep| match sleep {
-        // A process that waits for its children is not a worker.
-        Sleep::Child => None,
-        Sleep::Lock => Some(Wait::Lock),
-        Sleep::Signal => Some(Wait::Signal),
-        Sleep::Futex => Some(Wait::Futex),
-        Sleep::AddressSpace => Some(Wait::AddressSpace),
-        Sleep::FileLock => Some(Wait::FileLock),
-        Sleep::Database => Some(Wait::Database),
-        Sleep::Semaphore => Some(Wait::Semaphore),
-        Sleep::Message => Some(Wait::Message),
-        Sleep::Pipe => Some(Wait::Pipe),
-        Sleep::Disk => Some(Wait::Disk),
-        Sleep::Clock => Some(Wait::Clock),
-        Sleep::Events => Some(Wait::Events),
-        Sleep::Other => Some(Wait::Other),
-    };
-    let mut asleep: Vec<Wait> = glance.asleep.iter().filter_map(wait).collect();
+    // A process that waits for its children is not a worker.
+    let is_worker = |sleep: &&Sleep| **sleep != Sleep::Child;
+    let mut asleep: Vec<Sleep> = glance.asleep.iter().filter(is_worker).copied().collect();
     // If there are more threads than workers, some wait for the others to end, as with pthread_join.
     let surplus = (glance.runnable as usize + asleep.len()).saturating_sub(workers as usize);
-    for aside in glance.aside.iter().filter_map(wait).take(surplus) {
-        if let Some(at) = asleep.iter().position(|wait| *wait == aside) {
+    for aside in glance.aside.iter().filter(is_worker).take(surplus) {
+        if let Some(at) = asleep.iter().position(|sleep| sleep == aside) {
             asleep.swap_remove(at);
         }
     }
@@ -118,11 +104,11 @@ mod tests {
         let glance =
             |runnable, asleep: &[Sleep]| Glance { runnable, asleep: asleep.to_vec(), aside: vec![Sleep::Signal] };
         let of = |glance: &Glance, workers| moment(glance, workers).asleep;
-        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Clock]), 1), [Wait::Clock]);
-        assert_eq!(of(&glance(0, &[Sleep::Lock, Sleep::Signal]), 1), [Wait::Lock]);
+        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Clock]), 1), [Sleep::Clock]);
+        assert_eq!(of(&glance(0, &[Sleep::Lock, Sleep::Signal]), 1), [Sleep::Lock]);
         assert_eq!(of(&glance(1, &[Sleep::Signal]), 1), []);
         // The first thread is one of the workers, as with OpenMP.
-        assert_eq!(of(&glance(1, &[Sleep::Signal]), 2), [Wait::Signal]);
-        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Child]), 1), [Wait::Signal]);
+        assert_eq!(of(&glance(1, &[Sleep::Signal]), 2), [Sleep::Signal]);
+        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Child]), 1), [Sleep::Signal]);
     }
 }

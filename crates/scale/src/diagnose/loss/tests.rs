@@ -1,18 +1,18 @@
 //! Accounts of programs whose limit is known, and the causes that are named.
 
 use super::*;
-use crate::diagnose::account::Counted;
+use crate::diagnose::account::{Counted, SLEEPS};
 
 /// A run of two workers, or of one, as the report shows it: seconds, user, system, waiting and absent.
 pub(crate) fn account(
     workers: u64,
     [seconds, user, system, waiting, absent]: [f64; 5],
-    asleep: &[(Wait, f64)],
+    asleep: &[(Sleep, f64)],
 ) -> Account {
     let counted = Counted { workers, seconds, user, system, ..Counted::default() };
-    let mut blocked = [0.0; Wait::ALL.len()];
+    let mut blocked = [0.0; SLEEPS.len()];
     for (wait, seconds) in asleep {
-        blocked[Wait::ALL.iter().position(|other| other == wait).expect("all are listed")] = *seconds;
+        blocked[SLEEPS.iter().position(|other| other == wait).expect("all are listed")] = *seconds;
     }
     let queue = waiting / seconds;
     Account {
@@ -49,15 +49,15 @@ fn the_part_that_grew_names_the_cause() {
     assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 0.0, 3.0], &[])), Cause::Serial);
     assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 3.0, 0.0], &[])), Cause::Crowded);
     assert_eq!(cause(&account(4, [1.0, 3.9, 0.1, 0.0, 0.0], &[])), Cause::Slower);
-    assert_eq!(cause(&counts(asleep(Wait::Signal), 40, 0)), Cause::Imbalance);
-    assert_eq!(cause(&counts(asleep(Wait::Lock), 40, 0)), Cause::Held);
-    assert_eq!(cause(&counts(asleep(Wait::Lock), 90_000, 0)), Cause::Lock);
-    assert_eq!(cause(&counts(asleep(Wait::Disk), 900, 0)), Cause::Blocked(Wait::Disk));
+    assert_eq!(cause(&counts(asleep(Sleep::Signal), 40, 0)), Cause::Imbalance);
+    assert_eq!(cause(&counts(asleep(Sleep::Lock), 40, 0)), Cause::Held);
+    assert_eq!(cause(&counts(asleep(Sleep::Lock), 90_000, 0)), Cause::Lock);
+    assert_eq!(cause(&counts(asleep(Sleep::Disk), 900, 0)), Cause::Blocked(Sleep::Disk));
     let kernel = account(4, [1.0, 1.0, 3.0, 0.0, 0.0], &[]);
     assert_eq!(cause(&counts(kernel.clone(), 10, 3_000_000)), Cause::Faults);
     assert_eq!(cause(&counts(kernel.clone(), 3_000_000, 10)), Cause::Switches);
     assert_eq!(cause(&counts(kernel, 10, 10)), Cause::Kernel);
-    let three = [(Wait::Lock, 1.0), (Wait::Disk, 1.0), (Wait::Pipe, 1.0)];
+    let three = [(Sleep::Lock, 1.0), (Sleep::Disk, 1.0), (Sleep::Pipe, 1.0)];
     assert_eq!(cause(&account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &three)), Cause::Mixed);
 }
 
@@ -73,7 +73,7 @@ fn workers_that_only_run_in_turns_share_a_lock() {
     let python = |together, busiest| Account {
         together,
         busiest,
-        ..counts(account(2, [0.503, 0.466, 0.031, 0.015, 0.039], &[(Wait::Signal, 0.456)]), 134, 1_952)
+        ..counts(account(2, [0.503, 0.466, 0.031, 0.015, 0.039], &[(Sleep::Signal, 0.456)]), 134, 1_952)
     };
     let few = account(1, [0.5, 0.465, 0.03, 0.0, 0.005], &[]);
     assert_eq!(Loss::of(&few, &python(0.05, 0.55)).cause, Cause::Turns);
@@ -85,19 +85,19 @@ fn workers_that_only_run_in_turns_share_a_lock() {
 /// Writers of a database were said to be stopped by the clock.
 #[test]
 fn a_lock_on_a_file_is_named_with_the_disk_under_it() {
-    let few = account(1, [1.0, 0.2, 0.1, 0.0, 0.0], &[(Wait::Disk, 0.7)]);
-    let tries = [(Wait::Disk, 0.75), (Wait::Database, 0.6), (Wait::Clock, 0.35)];
+    let few = account(1, [1.0, 0.2, 0.1, 0.0, 0.0], &[(Sleep::Disk, 0.7)]);
+    let tries = [(Sleep::Disk, 0.75), (Sleep::Database, 0.6), (Sleep::Clock, 0.35)];
     let loss = Loss::of(&few, &account(2, [1.0, 0.2, 0.1, 0.0, 0.0], &tries));
-    assert_eq!(loss.cause, Cause::Blocked(Wait::Database));
+    assert_eq!(loss.cause, Cause::Blocked(Sleep::Database));
     let said = "blocked by sqlite's lock on a database: that is what stops them, and meanwhile a worker waits for a disk or file system \
                 for 75 % of the time (seen in samples).";
     assert!(loss.sentence().contains(said), "{}", loss.sentence());
     let asleep = |wait| account(2, [1.0, 1.0, 0.0, 0.0, 0.0], &[(wait, 1.0)]);
-    for wait in [Wait::FileLock, Wait::Semaphore, Wait::Message] {
+    for wait in [Sleep::FileLock, Sleep::Semaphore, Sleep::Message] {
         assert_eq!(cause(&asleep(wait)), Cause::Blocked(wait));
     }
-    assert_eq!(cause(&counts(asleep(Wait::Clock), 900, 0)), Cause::Polling);
-    assert_eq!(cause(&counts(asleep(Wait::Clock), 3, 0)), Cause::Blocked(Wait::Clock));
+    assert_eq!(cause(&counts(asleep(Sleep::Clock), 900, 0)), Cause::Polling);
+    assert_eq!(cause(&counts(asleep(Sleep::Clock), 3, 0)), Cause::Blocked(Sleep::Clock));
 }
 
 /// Workers of which each did the whole work were said to be slow for one of five reasons.
@@ -146,7 +146,7 @@ fn one_worker_that_has_help_gains_less_from_a_second() {
 #[test]
 fn all_that_a_lock_costs_counts_for_it() {
     let few = account(1, [0.797, 0.796, 0.0, 0.0, 0.0], &[]);
-    let many = account(2, [1.035, 1.174, 0.384, 0.031, 0.0], &[(Wait::Lock, 0.482)]);
+    let many = account(2, [1.035, 1.174, 0.384, 0.031, 0.0], &[(Sleep::Lock, 0.482)]);
     let of = |waits| Loss::of(&few, &counts(many.clone(), waits, 85));
     assert_eq!(of(45_000).cause, Cause::Lock);
     assert!(of(45_000).sentence().contains("98 % of that is sleep for a lock, and time to spin"));
@@ -162,7 +162,7 @@ fn samples_tell_what_the_kernel_does() {
         Account { kernel, ..account }
     };
     let few = with(account(1, [1.02, 0.04, 0.98, 0.0, 0.0], &[]), &[(KernelWork::Files, 0.98)]);
-    let slept = |seconds| account(2, [0.65, 0.04, 1.2, 0.04, 0.0], &[(Wait::Disk, seconds)]);
+    let slept = |seconds| account(2, [0.65, 0.04, 1.2, 0.04, 0.0], &[(Sleep::Disk, seconds)]);
     let files = with(slept(0.0), &[(KernelWork::Files, 1.19), (KernelWork::Processes, 0.01)]);
     let loss = Loss::of(&few, &files);
     assert_eq!(loss.cause, Cause::KernelWork(KernelWork::Files));
@@ -175,7 +175,7 @@ fn samples_tell_what_the_kernel_does() {
     let works = [(KernelWork::PageFaults, 0.929), (KernelWork::AddressSpace, 0.157)];
     let faults = with(account(1, [1.148, 0.028, 1.116, 0.004, 0.0], &[]), &works);
     let works = [(KernelWork::PageFaults, 1.04), (KernelWork::AddressSpace, 0.233), (KernelWork::Other, 0.095)];
-    let many = with(account(2, [0.841, 0.067, 1.412, 0.071, 0.0], &[(Wait::Disk, 0.132)]), &works);
+    let many = with(account(2, [0.841, 0.067, 1.412, 0.071, 0.0], &[(Sleep::Disk, 0.132)]), &works);
     assert_eq!(Loss::of(&faults, &many).cause, Cause::Shared(Object::AddressSpace));
     let two =
         with(account(2, [0.65, 0.04, 1.2, 0.04, 0.0], &[]), &[(KernelWork::Files, 1.08), (KernelWork::Pipes, 0.12)]);
@@ -186,7 +186,7 @@ fn samples_tell_what_the_kernel_does() {
 #[test]
 fn a_lock_for_which_threads_hardly_sleep_is_a_lock() {
     let few = account(1, [0.382, 0.378, 0.004, 0.0, 0.0], &[]);
-    let mut many = account(2, [2.104, 2.015, 1.876, 0.0, 0.0], &[(Wait::Lock, 0.317)]);
+    let mut many = account(2, [2.104, 2.015, 1.876, 0.0, 0.0], &[(Sleep::Lock, 0.317)]);
     assert_eq!(Loss::of(&few, &many).cause, Cause::Mixed);
     many.kernel[KernelWork::Futex.place()] = 1.876;
     assert_eq!(Loss::of(&few, &many).cause, Cause::Lock);
@@ -197,11 +197,11 @@ fn a_lock_for_which_threads_hardly_sleep_is_a_lock() {
 fn sleep_beside_an_estimated_wait_for_processors_leaves_the_cause_open() {
     let few = account(1, [1.24, 1.113, 0.126, 0.0, 0.0], &[]);
     let pipe = |is_estimate| {
-        let many = account(2, [1.076, 1.158, 0.076, 0.708, 0.014], &[(Wait::Pipe, 0.195)]);
+        let many = account(2, [1.076, 1.158, 0.076, 0.708, 0.014], &[(Sleep::Pipe, 0.195)]);
         Loss::of(&few, &Account { is_estimate, ..many }).cause
     };
     assert_eq!((pipe(true), pipe(false)), (Cause::Mixed, Cause::Crowded));
-    let quota = account(2, [1.224, 1.215, 0.0, 1.128, 0.029], &[(Wait::Lock, 0.074)]);
+    let quota = account(2, [1.224, 1.215, 0.0, 1.128, 0.029], &[(Sleep::Lock, 0.074)]);
     assert_eq!(Loss::of(&few, &Account { is_estimate: true, ..quota }).cause, Cause::Crowded);
 }
 
