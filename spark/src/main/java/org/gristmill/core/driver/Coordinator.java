@@ -32,7 +32,7 @@ public final class Coordinator {
    */
   public record CommitResult(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
 
-  /** What makes a shuffle, in the program that runs. */
+  /** The dependency of Spark's program that makes a shuffle. */
   public interface Dependency {
     /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
     boolean isDeterminate();
@@ -54,7 +54,7 @@ public final class Coordinator {
 
     void warn(String line);
 
-    /** What only somebody who looks for a fault wants to read. */
+    /** A line for somebody who looks for a fault. */
     void detail(Supplier<String> line);
   }
 

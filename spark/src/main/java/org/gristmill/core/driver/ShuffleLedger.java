@@ -180,7 +180,7 @@ final class ShuffleLedger {
     return mixed;
   }
 
-  /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
+  /** Replaces {@code attempt} by {@code first}, another one of the same map: its own output is not read. */
   void standFor(long first, long attempt) {
     attempts.get(attempt).emission = new Emission(false, Attempt.NOTHING, first);
     lineageGrew = true;

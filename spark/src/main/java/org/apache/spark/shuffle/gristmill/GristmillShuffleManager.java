@@ -106,7 +106,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     }
   }
 
-  /** What is set under our prefix. */
+  /** The names of settings under our prefix. */
   private static List<String> names(SparkConf conf) {
     return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
   }

@@ -42,7 +42,7 @@ final class SettingsJobs {
     }
   }
 
-  /** What the jobs give, by a few sequential lines. */
+  /** The jobs' answers, by a few sequential lines. */
   static List<String> expected() {
     Map<Integer, long[]> sums = new TreeMap<>();
     for (int i = 0; i < RECORDS; i++) {
