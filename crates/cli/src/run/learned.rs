@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 use gristmill::{Trial, units};
-use gristmill_history::{History, Measured, Problem, Question};
-use gristmill_queue::digest;
+use gristmill_batch::digest;
+use gristmill_history::{Asked, History, Measured, Problem, Question};
+use gristmill_os::machine::host_name;
 
 /// Options that do not belong to the question: what the plan chooses, the place of input and output, and reports.
 const OTHER: [&str; 12] = [
@@ -33,15 +34,6 @@ const OTHER: [&str; 12] = [
 
 /// The input from which the history is asked: for less, that takes longer than a better plan saves.
 const WORTH_BYTES: u64 = 1 << 20;
-
-/// A command line, parted into its question and its strategies.
-#[derive(Debug, PartialEq)]
-pub struct Asked {
-    pub question: Question,
-    /// A choice that otherwise the plan makes.
-    pub map_at_once: Option<u64>,
-    pub chunk_bytes: Option<u64>,
-}
 
 /// Returns what the words ask an application; `None` if they make no sense, or this program's file cannot be found.
 pub fn asked(words: &[OsString]) -> Option<Asked> {
@@ -79,11 +71,6 @@ pub fn in_home() -> Option<PathBuf> {
     gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from))
 }
 
-/// Returns the name under which the history keeps this host.
-pub fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// Returns the times of earlier runs that answered the same question over a similar input.
 ///
 /// # Errors
@@ -94,7 +81,7 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
     }
     let history = History::open(path)?;
     let Some(asked) = asked(words) else { return Ok(Vec::new()) };
-    let times = history.measured(&host(), &asked.question, processors(), files, input_bytes)?;
+    let times = history.measured(&host_name(), &asked.question, processors(), files, input_bytes)?;
     let trial = |time: &Measured| Trial {
         workers: time.workers as usize,
         map_at_once: time.map_at_once.map(|count| count as usize),
@@ -105,7 +92,7 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
 }
 
 /// Returns the number of processors that this process may use.
-pub fn processors() -> u64 {
+fn processors() -> u64 {
     gristmill_os::machine::processors().usable as u64
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use gristmill_queue::{Outcome, Past};
+use gristmill_batch::queue::{Outcome, Past};
 
 use crate::queue::{batch, text};
 

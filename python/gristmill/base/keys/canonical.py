@@ -23,9 +23,9 @@ _rules: dict[type, Rule] = {}
 def register_key(type: type[T], function: Callable[[T], Any]) -> None:
     """Says when objects of a type are equal as keys, and how they are ordered: as `function(object)` is.
 
-    The function returns a key of a known type, such as a tuple of the fields that count. It holds for subclasses, too. Objects of two registered types are
-    never equal. Register before the job starts. Raises `TypeError` if `type` is no class, or one of those that need no function (numbers, text, bytes,
-    tuples, `None`).
+    The function returns a key of a known type, such as a tuple of the fields that count. It holds for subclasses, too. Objects of two
+    registered types are never equal. Register before the job starts. Raises `TypeError` if `type` is no class, or one of those that need no
+    function (numbers, text, bytes, tuples, `None`).
 
     >>> import gristmill as gm
     >>> class Name:

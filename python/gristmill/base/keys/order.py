@@ -11,6 +11,7 @@ from typing import Any
 from .canonical import canonical
 from .forms import DEPTH, DICT, EQUAL, NUMBER, OTHER, PLAIN, RANKS, SET, Form, NoKey, NoOrder, no_order
 
+
 def group_key(key: Any, depth: int = 0) -> Any:
     """A key of a `dict` that is the same for equal keys. Raises :class:`NoKey` as :func:`canonical` does.
 

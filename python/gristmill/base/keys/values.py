@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import sys
 from typing import Any
+
 
 class ValueKey:
     """A value that compares as Python's `<` compares, but NaN is greater than all other numbers, in tuples too.
@@ -42,12 +44,9 @@ def _is_less(a: Any, b: Any) -> bool:
                 return _is_less(one, other)
         return len(a) < len(b)
     if _is_nan(a) or _is_nan(b):
-        try:
-            # A number and a text are Python's error.
+        # Decimal's NaN has no order; a number and a text are Python's error.
+        with contextlib.suppress(ArithmeticError):
             operator.lt(a, b)
-        except ArithmeticError:
-            # Decimal's NaN has no order.
-            pass
         return not _is_nan(a) and _is_nan(b)
     return bool(a < b)
 

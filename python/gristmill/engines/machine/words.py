@@ -6,6 +6,7 @@ import re
 
 from ...base.printable import printable
 
+
 def in_words_of_python(text: str) -> str:
     """Returns a message of the engine with the settings of this package."""
 
