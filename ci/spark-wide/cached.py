@@ -2,8 +2,9 @@
 
 import random
 
-from processes import await_executors, kill_one
 from pyspark import StorageLevel
+
+from processes import await_executors, kill_one
 from session import main, require, session
 
 ROWS, EXECUTORS = 50_000, 3

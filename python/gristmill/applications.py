@@ -152,7 +152,7 @@ def _options(chosen: Settings) -> Iterator[str]:
         option = name.replace("_", "-")
         if not isinstance(value, bool):
             yield f"--{option}={options.text(name, value)}"
-        elif str(value) != options.ENGINE[name].default:
+        elif str(value) != options.ENGINE[name][0].default:
             yield f"--{option}" if value else f"--no-{option}"
 
 

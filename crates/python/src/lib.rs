@@ -8,6 +8,7 @@
 
 // Sorted: a module imports only from those above it (ci/rooms.py).
 mod exceptions;
+mod options;
 mod pickles;
 mod batches;
 mod keys;
@@ -27,6 +28,7 @@ use pyo3::pymodule;
 #[pymodule]
 mod _native {
     use crate::frames::Frames;
+    use crate::options::listed;
     use crate::stage::{Request, Stage, describe, summarise};
     use crate::stream::Stream;
     use crate::timelines::{ToldRun, drawn};
@@ -46,6 +48,8 @@ mod _native {
     use crate::folds::{End, How};
     #[pymodule_export]
     use crate::groups::Partitions;
+    #[pymodule_export]
+    use crate::options::Takes;
     #[pymodule_export]
     use crate::program::Form;
     #[pymodule_export]
@@ -133,10 +137,10 @@ mod _native {
         gristmill_os::machine::processors().usable
     }
 
-    /// Returns the options of the engine: the name of each, and what it does.
+    /// Returns the options of the engine; see [`listed`].
     #[pyfunction]
-    fn options() -> Vec<(&'static str, &'static str)> {
-        gristmill::OPTIONS.iter().map(|option| (option.name, option.help)).collect()
+    fn options() -> Vec<(&'static str, Takes, &'static str, &'static str)> {
+        listed()
     }
 
     /// Lets this process be killed when the thread that forked it ends.

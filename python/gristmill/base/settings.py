@@ -23,9 +23,6 @@ known_as(__name__, "gristmill.settings")
 #: The folder in which the program was when it imported this package: modules may have come from there.
 FOLDER = os.getcwd()
 
-#: Options of the engine that fields of :class:`Settings` set.
-_HAVE_FIELDS = ("workers", "memory", "spill-dir", "skip-bad-records", "deadline")
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -110,21 +107,11 @@ class Settings:
         names = {field.name for field in dataclasses.fields(self)} - {"others", "timeline", "live"}
         others = {name: value for name, value in changes.items() if name not in names}
         for name in others:
-            if name not in engine_options():
-                every = ", ".join(sorted({*names, *engine_options()}))
+            if name not in options.ENGINE:
+                every = ", ".join(sorted({*names, *options.ENGINE}))
                 raise TypeError(f"there is no setting {name!r}; there are {every}")
         own = {name: value for name, value in changes.items() if name in names}
         return dataclasses.replace(self, **own, others={**self.others, **others})
-
-
-@functools.cache
-def engine_options() -> Mapping[str, str]:
-    """Returns the options of the engine that are no field of :class:`Settings`, each with what it does."""
-    try:
-        from .. import _native
-    except ImportError:
-        return {}
-    return {name.replace("-", "_"): about for name, about in _native.options() if name not in _HAVE_FIELDS}
 
 
 #: The settings of the program, for all its threads.
@@ -195,7 +182,7 @@ class configure:
 
 def _listing() -> str:
     """The settings, for `help(gm.configure)`."""
-    rows = options.listed(engine_options())
+    rows = options.listed()
     return "\n".join(f"    {name}: {takes} [default: {default}]\n        {about}." for name, takes, default, about in rows)
 
 
