@@ -6,8 +6,8 @@ import builtins
 import dataclasses
 import html
 import itertools
-import sys
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 

@@ -15,6 +15,7 @@ crates/python/src/keys.rs writes forms as bytes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import decimal
@@ -97,9 +98,9 @@ _rules: dict[type, Rule] = {}
 def register_key(type: type[T], function: Callable[[T], Any]) -> None:
     """Says when objects of a type are equal as keys, and how they are ordered: as `function(object)` is.
 
-    The function returns a key of a known type, such as a tuple of the fields that count. It holds for subclasses, too. Objects of two registered types are
-    never equal. Register before the job starts. Raises `TypeError` if `type` is no class, or one of those that need no function (numbers, text, bytes,
-    tuples, `None`).
+    The function returns a key of a known type, such as a tuple of the fields that count. It holds for subclasses, too. Objects of two
+    registered types are never equal. Register before the job starts. Raises `TypeError` if `type` is no class, or one of those that need no
+    function (numbers, text, bytes, tuples, `None`).
 
     >>> import gristmill as gm
     >>> class Name:
@@ -632,12 +633,9 @@ def _is_less(a: Any, b: Any) -> bool:
                 return _is_less(one, other)
         return len(a) < len(b)
     if _is_nan(a) or _is_nan(b):
-        try:
-            # A number and a text are Python's error.
+        # Decimal's NaN has no order; a number and a text are Python's error.
+        with contextlib.suppress(ArithmeticError):
             operator.lt(a, b)
-        except ArithmeticError:
-            # Decimal's NaN has no order.
-            pass
         return not _is_nan(a) and _is_nan(b)
     return bool(a < b)
 

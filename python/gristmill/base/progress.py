@@ -88,7 +88,7 @@ class _Screen(Protocol):
 def _screen(wanted: bool | None) -> _Screen | None:
     if wanted is not False and _is_notebook():
         return _Notebook()
-    return _Terminal() if wanted or wanted is None and sys.stderr.isatty() else None
+    return _Terminal() if wanted or (wanted is None and sys.stderr.isatty()) else None
 
 
 def _is_notebook() -> bool:

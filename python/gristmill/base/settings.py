@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import options
@@ -132,7 +132,7 @@ _changing = threading.Lock()
 #: The settings of a job that was started, and so of all that it runs; see :func:`fix`.
 _fixed: contextvars.ContextVar[Settings | None] = contextvars.ContextVar("gristmill settings of a job", default=None)
 #: The changes of the blocks around this code. A thread that starts in a block is not in it.
-_blocks: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("gristmill settings", default={})
+_blocks: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("gristmill settings", default=MappingProxyType({}))
 
 
 def current() -> Settings:

@@ -208,7 +208,7 @@ def _csv(path: str, options: Mapping[str, Any], refuse: Refuse) -> Iterator[Plac
             for row in rows:
                 place, begins = Place(path, begins), rows.line_num + 1
                 # Some programs write a delimiter after every field.
-                if len(row) == len(names) or len(row) == len(names) + 1 and not row[-1]:
+                if len(row) == len(names) or (len(row) == len(names) + 1 and not row[-1]):
                     yield dict(zip(names, row)), place
                 elif row:
                     fields = f"this row has {len(row)} fields, and the header has {len(names)}"

@@ -132,7 +132,7 @@ def _made_of_many(function: Callable[..., Any], made: Any) -> Iterable[Any]:
     """The records that a function of a batch or group returned, if it is a collection of them."""
     if made is None:
         raise TypeError(_NOTHING)
-    if isinstance(made, (str, bytes, bytearray)) or isinstance(made, dict) and not isinstance(function, OnTables):
+    if isinstance(made, (str, bytes, bytearray)) or (isinstance(made, dict) and not isinstance(function, OnTables)):
         kind = type(made).__name__
         raise TypeError(f"the function returned a {kind}, whose items are hardly records: yield it, or return a list of records")
     records: Iterable[Any] = made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
 from .reducers import Reducer
 from .shared import SharedArray
@@ -72,4 +72,4 @@ class Uses:
     arrays: Sequence[SharedArray]
 
 
-Node = Union[Source, Narrow, Shuffle, Join, Uses]
+Node = Source | Narrow | Shuffle | Join | Uses

@@ -68,7 +68,7 @@ def of_bytes(start: bytes) -> str | None:
     if start[:3] == _MAGICS["gzip"] and len(start) > 3 and not start[3] & 0xE0:
         return "gzip"
     # A frame, or a skippable frame as pzstd writes first.
-    if start[:4] == _MAGICS["zstd"] or start[1:4] == b"\x2a\x4d\x18" and 0x50 <= start[0] <= 0x5F:
+    if start[:4] == _MAGICS["zstd"] or (start[1:4] == b"\x2a\x4d\x18" and 0x50 <= start[0] <= 0x5F):
         return "zstd"
     # A block, or the end of a stream without blocks.
     if start[:3] == _MAGICS["bzip2"] and start[3:4] in b"123456789" and start[4:10] in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"):
@@ -77,7 +77,7 @@ def of_bytes(start: bytes) -> str | None:
     if start[:4] == _MAGICS["lz4"] and len(start) > 4 and start[4] & 0xC2 == 0x40:
         return "lz4"
     # A header of a file, whose version is below 100; or an archive without a file.
-    if start[:4] == _MAGICS["zip"] and len(start) > 5 and start[4] < 100 and not start[5] or start[:8] == b"PK\x05\x06\0\0\0\0":
+    if (start[:4] == _MAGICS["zip"] and len(start) > 5 and start[4] < 100 and not start[5]) or start[:8] == b"PK\x05\x06\0\0\0\0":
         return "zip"
     return "xz" if start[:6] == _MAGICS["xz"] else None
 

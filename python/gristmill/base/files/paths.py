@@ -26,7 +26,7 @@ from ..printable import printable
 #: A path as `open` takes it.
 AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 #: A file, a folder (all files in it and below, but hidden ones), a pattern such as `logs/*.gz`, or several of these.
-Paths = Union[AnyPath, Iterable[AnyPath]]
+Paths = AnyPath | Iterable[AnyPath]
 
 #: Why a path is left out: in the singular and the plural.
 _HIDDEN = ("hidden name was left out", "hidden names were left out")
@@ -107,7 +107,7 @@ class _Walk:
                 but = f": {self.told()}" if self.left_out else ""
                 raise InputError(f"there is no file in the folder {printable(path)}{but}")
             return
-        if stat.S_ISBLK(facts.st_mode) or stat.S_ISCHR(facts.st_mode) and not os.path.samefile(path, os.devnull):
+        if stat.S_ISBLK(facts.st_mode) or (stat.S_ISCHR(facts.st_mode) and not os.path.samefile(path, os.devnull)):
             why = "it is a device, and may never end. Copy as much of it as you want to a file"
             raise InputError(f"cannot read {printable(path)}: {why}")
         self._file(path, facts, is_named=True)

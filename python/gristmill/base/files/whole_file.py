@@ -139,7 +139,7 @@ def _begin(path: str, opened: ExitStack) -> _Begun:
     entry = _find(path)
     opening(entry.folder)
     facts = entry.facts
-    if path.endswith("/") or facts is not None and stat.S_ISDIR(facts.st_mode):
+    if path.endswith("/") or (facts is not None and stat.S_ISDIR(facts.st_mode)):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if facts is not None and not stat.S_ISREG(facts.st_mode):
         return _Begun(opening(_open_special(entry, facts)))

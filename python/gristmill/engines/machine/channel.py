@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+
 def give(end: socket.socket, *frames: bytes) -> None:
     for frame in frames:
         end.sendall(len(frame).to_bytes(8, "little"))

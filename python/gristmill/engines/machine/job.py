@@ -30,10 +30,10 @@ from ...base.settings import Settings
 from ...plan.stages import Stage
 from ...records.runs import BadRecord, Kept, Run
 from ...records.timeline import StageTimeline
-from . import starter
 
 # What the process of a job needs is imported once, here, and not after each fork.
 from . import coordinator as coordinator
+from . import starter
 from .pipes import Pipe, Source, wait
 from .streams import Stream
 

@@ -18,6 +18,7 @@ from . import coordinator, logs
 from .imports import ONE_THREAD
 from .streams import Wanted
 
+
 def run(
     plan: Callable[[], tuple[Stage, Settings]],
     pipe: int,

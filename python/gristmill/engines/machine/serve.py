@@ -22,6 +22,7 @@ from .imports import Imports, Refused, import_for_workers, threads
 from .modules.changes import apply, differing, unset
 from .modules.digests import Digests
 
+
 def serve(descriptor: int) -> None:
     """The starter: forks a process for each job until the program ends."""
     end = socket.socket(fileno=descriptor)

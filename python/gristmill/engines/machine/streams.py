@@ -158,7 +158,7 @@ class Stream:
 
     def _is_ready(self) -> bool:
         task = self._tasks.get(self.turn)
-        return task is not None and (task.has_ended or self.live and any(ends for _, ends in task.pieces))
+        return task is not None and (task.has_ended or (self.live and any(ends for _, ends in task.pieces)))
 
     def _take(self, message: bytes) -> None:
         number, process, attempt, records, flags = _HEADER.unpack_from(message)

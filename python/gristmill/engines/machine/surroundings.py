@@ -105,7 +105,7 @@ _PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "recursion": (sys.getrecursionlimit, sys.setrecursionlimit),
     "digits": (
         lambda: getattr(sys, "get_int_max_str_digits", lambda: None)(),
-        lambda found: getattr(sys, "set_int_max_str_digits")(found),
+        lambda found: getattr(sys, "set_int_max_str_digits")(found),  # noqa: B009  # not in every 3.10
     ),
     "sockets": (socket.getdefaulttimeout, socket.setdefaulttimeout),
     "csv": (csv.field_size_limit, csv.field_size_limit),

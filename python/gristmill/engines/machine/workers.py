@@ -23,6 +23,7 @@ from ..randoms import Generators
 from ..replays import Call, group_step, raised
 from .deferred import Deferred
 
+
 class Functions:
     """The functions of a stage, as the native engine calls them."""
 

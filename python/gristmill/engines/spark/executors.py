@@ -30,6 +30,7 @@ from .report import RAISED, GroupFailed, Report, Stop, Told, failed_group
 from .rows import Batches
 from .sinks import Sink
 
+
 @dataclass
 class Work:
     """The part of a stage that runs in Python between two exchanges of Spark."""

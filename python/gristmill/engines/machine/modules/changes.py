@@ -77,7 +77,7 @@ def apply(content: bytes) -> None:
     if not content:
         return
     modules, gone = pickle.loads(content)
-    for module, values in {**dict.fromkeys(gone, {}), **modules}.items():
+    for module in dict.fromkeys([*gone, *modules]):
         _imported(module)
     for module, packed in modules.items():
         for name, value in packed.items():
