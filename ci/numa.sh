@@ -119,6 +119,7 @@ check() {
     fi
 }
 # Prints the share of what crosses in per mille.
+# shellcheck disable=SC2016  # awk's variables
 remote='function remote(name) { for (key in bytes) { split(key, of, " "); if (of[1] == name) { all += bytes[key]; split(of[2], node, "_"); if (node[2] != node[5]) cross += bytes[key] } } return all ? 1000 * cross / all : -1 }
     $3 ~ /^node_.*_bytes$/ { bytes[$2 " " $3] = $4 }'
 for placement in auto pinned by-node off; do
@@ -129,7 +130,7 @@ check "by-node reads at most 5 % of the other node" "$remote END { share = remot
 for placement in pinned off; do
     check "$placement reads about half of the other node" "$remote END { share = remote(\"$placement\"); print \"$placement: \" share / 10 \" % cross\"; exit !(share >= 350 && share <= 650) }"
 done
-# Of each pinned worker there is a line, and all pages of its arena lie on its node.
+# Each pinned worker has a line, and all pages of its arena lie on its node.
 for placement in auto pinned by-node; do
     check "the arenas of $placement lie on their workers' nodes" "
         \$2 == \"$placement\" && \$3 == \"arena\" {

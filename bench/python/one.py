@@ -13,7 +13,7 @@ from typing import Any
 
 
 def digest(answer: Any) -> list[float]:
-    """What must be equal: how many results there are, and their sum."""
+    """Returns the number of results and their sum, which must be equal."""
     values = list(answer.values()) if isinstance(answer, dict) else answer
     return [len(values), round(sum(values), 3)]
 
@@ -24,7 +24,7 @@ def main() -> None:
     if task in ("groups", "large"):
         # What reads the rows, for those that would import it within the job.
         import numpy  # noqa: F401
-        import pyarrow.dataset  # noqa: F401
+        import pyarrow.dataset
         import pyarrow.parquet  # noqa: F401
     # `pairs` is what the task's function in tasks.py is called.
     function = getattr(module, {"pairs": "pairs_", "second": "start"}.get(task, task))

@@ -1,6 +1,7 @@
 """Subcommands that produce data instead of reading it: generate, terasort, experiment."""
 
 import collections
+import itertools
 import json
 import re
 import shlex
@@ -36,17 +37,17 @@ def generate(program, rng, folder):
     kinds = ["kmeans", "pca", "matrix-multiply", "palindromes", "small-files", "word-count"]
     kind, seed = rng.choice(kinds), rng.randrange(2**64)
 
-    def made(below, seed, *more):
+    def generated(below, seed, *more):
         names = call(program, folder, "generate", kind, "--seed", seed, "--output", below, *more).decode().splitlines()
         paths = [folder / name for name in names]
         return [file for path in paths for file in (sorted(path.rglob("*.txt")) if path.is_dir() else [path])]
 
-    first = made("a", seed)
+    first = generated("a", seed)
     content = [path.read_bytes() for path in first]
-    if content != [path.read_bytes() for path in made("b", seed)]:
+    if content != [path.read_bytes() for path in generated("b", seed)]:
         raise Wrong(f"generate {kind} --seed {seed} made other bytes the second time")
     call(program, folder, "generate", kind, "--seed", seed, "--output", "a", status=2)
-    if kind not in ("palindromes", "small-files") and content == [path.read_bytes() for path in made("a", seed ^ 1, "--force")]:
+    if kind not in ("palindromes", "small-files") and content == [path.read_bytes() for path in generated("a", seed ^ 1, "--force")]:
         raise Wrong(f"generate {kind} made the same bytes for the seeds {seed} and {seed ^ 1}")
     if kind == "kmeans":
         rows = [list(map(int, line.split(b","))) for line in content[0].splitlines()]
@@ -90,7 +91,7 @@ def terasort(program, rng, folder):
         raise Wrong(f"{shlex.join(line)}\nthe records are not sorted")
     # The findings of validate: the number of records, the sum of their CRC-32, and equal keys.
     checksum = sum(map(zlib.crc32, records)) % 2**64
-    duplicates = sum(a[:10] == b[:10] for a, b in zip(records, records[1:]))
+    duplicates = sum(a[:10] == b[:10] for a, b in itertools.pairwise(records))
     wanted = f"{count} records, checksum {checksum:016x}, {duplicates} duplicate keys\n".encode()
     for found in [call(program, folder, "terasort", "validate", "sorted"), call(program, folder, "terasort", "validate", input=b"".join(records))]:
         if found != wanted:

@@ -1,11 +1,11 @@
 //! `gristmill batch`: runs a list of programs.
 //!
 //! ```text
-//!  queue      runs programs, as many at the same time as there are processors
+//!  programs   the options of the queue, which the crate gristmill-batch runs
 //!  simulate   repeats the experiments of bandwidth-aware scheduling (Xu et al.) on a simulated machine
 //! ```
 
-mod queue;
+mod programs;
 mod simulate;
 
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Subcommand};
 
 use crate::terminal::failure::Failure;
-use queue::Programs;
+use programs::Programs;
 use simulate::Simulate;
 
 /// Run a list of programs, and continue after a crash
@@ -23,7 +23,7 @@ use simulate::Simulate;
 /// crash. With more programs at the same time than processors (-j) and --by-bandwidth, it learns what memory bandwidth they demand, and
 /// chooses every 100 ms which of them run.
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = queue::EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, after_help = programs::EXAMPLES)]
 pub struct Batch {
     #[command(subcommand)]
     what: Option<What>,

@@ -32,7 +32,7 @@ pub struct Request<'o> {
 pub struct Found {
     /// The number of files.
     pub files: u64,
-    /// What is known of earlier runs over a similar input.
+    /// Earlier runs over a similar input.
     pub trials: Vec<Trial>,
 }
 

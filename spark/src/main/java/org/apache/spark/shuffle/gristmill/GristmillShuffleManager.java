@@ -59,7 +59,6 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private final SparkConf conf;
   private final Settings settings;
   private final SparkEnv env;
-  private final boolean isDriver;
   private final boolean isExecutor;
   private final long timeoutMs;
   private final StatusLocations locations;
@@ -79,7 +78,6 @@ public final class GristmillShuffleManager implements SparkTransfer {
     SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
     page = new EnvironmentPage(conf);
-    this.isDriver = isDriver;
     env = SparkEnv.get();
     settings = new Settings(key -> conf.get(key, null));
     if (isDriver) {
