@@ -1,7 +1,8 @@
 //! `#[derive(Datum)]` and `#[derive(Key)]` for the structs and enums of a program.
 //!
-//! Use them through the library [`gristmill`](https://docs.rs/gristmill), which exports them beside the traits of the same
-//! names. Every type is written as a tuple of its fields, so the traits do the work, and the macros only name fields:
+//! Use them through the library [`gristmill`](https://docs.rs/gristmill), which exports them beside the traits of the
+//! same names. Every type is written as a tuple of its fields, so the traits do the work, and the macros only name
+//! fields:
 //!
 //! ```text
 //!  struct   as the tuple of its fields, in their order
@@ -49,8 +50,8 @@ const TUPLE_FIELDS: usize = 8;
 /// gristmill::check_key::<Shape>([Shape::Point, Shape::Circle { radius: 0.5 }, Shape::Box(1, 2)]);
 /// ```
 ///
-/// A struct with fields of variable width (`String`, `Vec<u8>`, and what is made of them) is seen through a struct of borrowed fields. The
-/// attribute names it, and the macro declares it:
+/// A struct with fields of variable width (`String`, `Vec<u8>`, and what is made of them) is seen through a struct of
+/// borrowed fields. The attribute names it, and the macro declares it:
 ///
 /// ```
 /// use gristmill::{Datum, Key};
@@ -102,8 +103,8 @@ pub fn derive_datum(input: TokenStream) -> TokenStream {
     datum(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Makes a [`Datum`](macro@Datum) a [`Key`](https://docs.rs/gristmill/latest/gristmill/trait.Key.html), by which pairs can
-/// be grouped: two keys are the same if they are written as the same bytes.
+/// Makes a [`Datum`](macro@Datum) a [`Key`](https://docs.rs/gristmill/latest/gristmill/trait.Key.html), by which pairs
+/// can be grouped: two keys are the same if they are written as the same bytes.
 #[proc_macro_derive(Key)]
 pub fn derive_key(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -124,7 +124,8 @@ impl<'o> JobRunner<'o> {
         Ok(input)
     }
 
-    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job; `option` names it.
+    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job; `option` names
+    /// it.
     pub fn reads(&self, option: &'static str, path: &Path) -> Result<Input, Failure> {
         self.request.reads(option, path)
     }
@@ -272,8 +273,8 @@ impl<'o> JobRunner<'o> {
         Ok(summary)
     }
 
-    /// Writes the statistics of the job of `summary` and the timeline of all jobs, and prints a summary. `pairs` and `keys` name what the job
-    /// counts.
+    /// Writes the statistics of the job of `summary` and the timeline of all jobs, and prints a summary. `pairs` and
+    /// `keys` name what the job counts.
     pub fn finish(self, summary: &Summary, pairs: &str, keys: &str) -> Result<(), Failure> {
         self.reports.finish(summary, self.found.into_inner().files, &self.terminal, [pairs, keys])?;
         // The result is complete.

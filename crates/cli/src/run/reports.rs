@@ -1,4 +1,4 @@
-//! What a run leaves besides its result: statistics, a timeline, a list of what was set aside, and a line of summary.
+//! Reports that a run leaves beside its result: statistics, a timeline, bad records, and a line of summary.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,8 +51,8 @@ impl Reports {
         self.timeline.iter().for_each(|timeline| timeline.note(summary));
     }
 
-    /// Writes the files, and prints the summary. `files` is the number of files of the input; `words` name the pairs and keys that the
-    /// job counts.
+    /// Writes the files, and prints the summary. `files` is the number of files of the input; `words` name the pairs
+    /// and keys that the job counts.
     pub fn finish(self, summary: &Summary, files: u64, terminal: &Terminal, words: [&str; 2]) -> Result<(), Failure> {
         let bad_files = self.bad_files.lock().unwrap_or_else(PoisonError::into_inner);
         self.stats.map_or(Ok(()), |stats| stats.finish(summary, files, bad_files.len() as u64))?;

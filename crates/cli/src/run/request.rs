@@ -1,4 +1,4 @@
-//! What the command line asks of the jobs of a subcommand.
+//! A request: the options that a command line sets for the jobs of a subcommand.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,10 +27,10 @@ pub struct Request<'o> {
     outputs: Outputs,
 }
 
-/// What was found when the input was looked at.
+/// The files of the input, and earlier runs over them.
 #[derive(Default)]
 pub struct Found {
-    /// The number of files.
+    /// The number of files of the input.
     pub files: u64,
     /// Earlier runs over a similar input.
     pub trials: Vec<Trial>,
@@ -93,7 +93,8 @@ impl<'o> Request<'o> {
         })
     }
 
-    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job; `option` names it.
+    /// Opens a file that the subcommand reads in addition to its input, within the memory of the job; `option` names
+    /// it.
     pub fn reads(&self, option: &'static str, path: &Path) -> Result<Input, Failure> {
         self.outputs.check_named([path].into_iter())?;
         check_once([(option, path)].into_iter().chain(self.inputs.into_iter().flat_map(Inputs::with_options)))?;
