@@ -1,4 +1,6 @@
-"""Hundreds of shuffles and queries in one session, and shuffles of many blocks: nothing is left behind when they are gone."""
+"""Hundreds of shuffles and queries in one session, and shuffles of many blocks: nothing is left behind when they are
+gone.
+"""
 
 import gc
 import os
@@ -28,7 +30,9 @@ def store_files():
 
 
 def watched(spark, job):
-    """Runs the job ROUNDS times and compares what the processes hold after a quarter of them with what they hold at the end."""
+    """Runs the job ROUNDS times and compares what the processes hold after a quarter of them with what they hold at
+    the end.
+    """
     held = {}
     for number in range(ROUNDS):
         job(number)

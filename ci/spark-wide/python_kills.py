@@ -72,7 +72,9 @@ def sort_by(spark, marks, rows):
 
 
 def two_deep(spark, marks, rows):
-    """Counts by text, then texts by count: what the second shuffle's maps read may come in another order when they run again."""
+    """Counts by text, then texts by count: what the second shuffle's maps read may come in another order when they
+    run again.
+    """
     counts = pairs(spark, marks, 5003, rows).map(lambda pair: (pair[1], 1)).reduceByKey(lambda a, b: a + b, PARTITIONS)
     found = marks.tasks("result", counts.map(lambda pair: (int(pair[0][:5]) % 5003, pair)).groupByKey(PARTITIONS))
     expected = collections.defaultdict(list)

@@ -12,12 +12,15 @@ import org.gristmill.core.format.Segment;
 
 /**
  * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
- * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used, and always one piece.
+ * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used, and
+ * always one piece.
  *
- * <p>The end is where the last selected segment has been given, and nothing else: a walk that stops before is an exception.
+ * <p>The end is where the last selected segment has been given, and nothing else: a walk that stops before is an
+ * exception.
  *
- * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes as a sort shuffle
- * reads it where all is local. Spark promises no order, but programs that take the first or the last of a few records expect one.
+ * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes
+ * as a sort shuffle reads it where all is local. Spark promises no order, but programs that take the first or the last
+ * of a few records expect one.
  */
 public final class SelectedSegments {
   private static final Comparator<PartitionIndex.Entry> AS_WRITTEN =
@@ -70,7 +73,10 @@ public final class SelectedSegments {
     }
   }
 
-  /** Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is not. */
+  /**
+   * Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is
+   * not.
+   */
   public boolean next() throws IOException {
     if (given == selected) {
       return false;

@@ -25,11 +25,11 @@ import org.slf4j.LoggerFactory;
  * <ol>
  * <li>The winners, and which of them have data in a partition, come from Spark's own map statuses.
  * <li>The driver says where the partitions live, and which attempts wrote the other partitions of a partial attempt.
- * <li>The home says what it holds. If a winner is incomplete: once, all executors deliver what they still have, and we look
- *     again; then, if homes have changed meanwhile, we look there.
- * <li>If it still is, or if the home cannot be read: the driver is told. Where nothing is lost, because a replica takes over or
- *     senders send again, we look there; else the map outputs in question are no longer registered, the task fails with a fetch
- *     failure, and Spark runs those maps again.
+ * <li>The home says what it holds. If a winner is incomplete: once, all executors deliver what they still have, and we
+ *     look again; then, if homes have changed meanwhile, we look there.
+ * <li>If it still is, or if the home cannot be read: the driver is told. Where nothing is lost, because a replica takes
+ *     over or senders send again, we look there; else the map outputs in question are no longer registered, the task
+ *     fails with a fetch failure, and Spark runs those maps again.
  * </ol>
  */
 public final class PartitionOpener {
@@ -137,7 +137,10 @@ public final class PartitionOpener {
     return failure(partition, winners.get(partition), home, "executor " + home + " cannot be read: " + error.getMessage());
   }
 
-  /** A partition has given another number of records than its maps wrote: their output is made again, wherever the fault is. */
+  /**
+   * A partition has given another number of records than its maps wrote: their output is made again, wherever the fault
+   * is.
+   */
   RuntimeException miscounted(int partition, long came, long written) {
     return failure(partition, winners.get(partition), "", came + " of " + written + " records came from executor "
         + location.homes().get(partition - start).id() + "; the maps that wrote them run again. If this comes again, set"

@@ -71,13 +71,19 @@ class SelectedSegmentsTest {
     return read.toString();
   }
 
-  /** A query that takes the first and the last of a few rows gave others than with the sort shuffle (Spark's own tests of that). */
+  /**
+   * A query that takes the first and the last of a few rows gave others than with the sort shuffle (Spark's own tests
+   * of that).
+   */
   @Test
   void inOnePieceTheyComeAsTheMapsWroteThem() throws Exception {
     assertEquals("0a 1a 1b 2a ", read(1 << 20));
   }
 
-  /** With {@code spark.reducer.maxSizeInFlight=512k}, read as 0 MiB, nothing was asked for, and that was taken for the end. */
+  /**
+   * With {@code spark.reducer.maxSizeInFlight=512k}, read as 0 MiB, nothing was asked for, and that was taken for the
+   * end.
+   */
   @Test
   void fromAnotherExecutorEverySegmentComesHoweverLittleMayBeUnderWay() throws Exception {
     for (long aheadBytes : new long[] {Long.MIN_VALUE, 0, 1, 100, Long.MAX_VALUE}) {

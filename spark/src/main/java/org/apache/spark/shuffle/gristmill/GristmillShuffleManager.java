@@ -39,18 +39,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance lives in
- * the driver, where it registers shuffles and runs the {@link DriverEndpoint}, and one in each executor, where it gives tasks
- * their writers and readers and runs the {@link ExecutorNode}; in local mode one instance is both. Shuffles that we cannot help
- * go to a sort shuffle manager of our own.
+ * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance
+ * lives in the driver, where it registers shuffles and runs the {@link DriverEndpoint}, and one in each executor, where
+ * it gives tasks their writers and readers and runs the {@link ExecutorNode}; in local mode one instance is both.
+ * Shuffles that we cannot help go to a sort shuffle manager of our own.
  */
 public final class GristmillShuffleManager implements SparkTransfer {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
   /**
-   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each task has its own copy
-   * of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy. Other
-   * serialisers are not shared, because those of SQL count the bytes of their own task.
+   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each
+   * task has its own copy of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance
+   * that is made of a copy. Other serialisers are not shared, because those of SQL count the bytes of their own task.
    */
   private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
 
@@ -106,12 +106,15 @@ public final class GristmillShuffleManager implements SparkTransfer {
     }
   }
 
-  /** The names of settings under our prefix. */
+  /** The names of all settings under our prefix. */
   private static List<String> names(SparkConf conf) {
     return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
   }
 
-  /** Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number counts MiB. */
+  /**
+   * Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number
+   * counts MiB.
+   */
   static long inFlightBytes(SparkConf conf) {
     String key = "spark.reducer.maxSizeInFlight";
     long mib = conf.getSizeAsMb(key, "48m");

@@ -20,9 +20,9 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.junit.jupiter.api.Test;
 
 /**
- * Every setting of Spark's that touches a shuffle, through absent, 0, 1, tiny and huge: the rows are right, or the sort shuffle does not
- * give them either. Values of several settings are set at once; where rows are not right, they are set one by one.
- * {@code ci/spark-settings.sh} runs it.
+ * Every setting of Spark's that touches a shuffle, through absent, 0, 1, tiny and huge: the rows are right, or the sort
+ * shuffle does not give them either. Values of several settings are set at once; where rows are not right, they are set
+ * one by one. {@code ci/spark-settings.sh} runs it.
  */
 class SettingsMatrix {
   private static final String[] SIZES = {"0", "1b", "512k", "1t"};
@@ -166,7 +166,10 @@ class SettingsMatrix {
     assertEquals(List.of(), different);
   }
 
-  /** Runs the jobs with all values at once. If the rows are not right, each half does it again, so that the value shows that matters. */
+  /**
+   * Runs the jobs with all values at once. If the rows are not right, each half does it again, so that the value shows
+   * that matters.
+   */
   private void run(List<Value> group) throws InterruptedException, IOException {
     SparkConf conf = new SparkConf(false);
     group.forEach(value -> value.in(conf));
