@@ -6,11 +6,10 @@
 //!  output       rows in any format, into files that appear whole or not at all
 //!  report       bad records, and statistics of the job
 //!  run          the job of a command, from its options to its result
-//!  hand_over    from one process to another, in three ways, and how fast
+//!  hand_over    the rate at which processes hand over pages
 //!  commands     one file for each subcommand
-//!  experiment   compares strategies
 //!  scale        finds why a command does not get faster
-//!  batch        runs a list of programs; simulates the choice of those that run together
+//!  batch        runs a list of programs
 //! ```
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no threads.
@@ -20,18 +19,28 @@ mod options;
 mod output;
 mod report;
 mod run;
-mod hand_over;
+pub mod hand_over;
 mod commands;
-mod experiment;
 mod scale;
 mod batch;
 
-use std::io::Write;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
-use crate::terminal::messages::{printable, printable_lines};
+pub use commands::Applications;
+pub use commands::palindromes::Algorithm;
+pub use options::tables::tell_notes;
+pub use options::text::Text;
+pub use output::column::{ColumnType, Field};
+pub use report::stats::Form;
+pub use run::common_options::CommonOptions;
+pub use run::job_runner::{JobRunner, too_large};
+pub use terminal::command_line::run_command;
+pub use terminal::failure::Failure;
+pub use terminal::standard_output::print;
 
 /// MapReduce for one big machine: each worker is a process, and workers exchange pages of shared memory.
 #[derive(Parser)]
@@ -45,16 +54,12 @@ struct Command {
 enum Program {
     #[command(flatten)]
     Application(Box<commands::Applications>),
-    Generate(commands::generate::Generate),
-    Experiment(experiment::Experiment),
     Machine(commands::machine::Machine),
     Scale(Box<scale::Scale>),
     Batch(Box<batch::Batch>),
     History(commands::history::History),
     Run(commands::run::Run),
     Completions(commands::completions::Completions),
-    #[command(hide = true)]
-    HandOver(hand_over::HandOver),
 }
 
 const EXIT_STATUS: &str = "\
@@ -63,89 +68,39 @@ is wrong. Of batch and scale, also 1 if a program failed, or did not run.";
 
 /// Runs the command that the arguments of this process name.
 pub fn main() -> ExitCode {
-    // A write beyond the limit on file sizes becomes an error that names the file, instead of a fatal signal.
-    let _guard = gristmill_os::file_size::LimitIsAnError::new();
-    let command = match Command::try_parse() {
-        Ok(command) => command,
-        Err(error) => return told(&error),
-    };
-    let outcome = match command.program {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(moved) = in_the_lab(&words) {
+        terminal::messages::tell(format_args!("this is now a part of gristmill-lab: gristmill-lab {moved}"));
+        return ExitCode::from(2);
+    }
+    let run = |command: Command| match command.program {
         Program::Application(application) => application.run(),
-        Program::Generate(generate) => generate.run(),
-        Program::Experiment(experiment) => experiment.run(),
         Program::Machine(machine) => machine.run(),
         Program::Scale(scale) => scale.run(),
         Program::Batch(batch) => batch.run(),
         Program::History(history) => history.run(),
         Program::Run(run) => run.run(),
-        Program::Completions(completions) => completions.run(Command::command()),
-        Program::HandOver(hand_over) => hand_over.run(),
+        Program::Completions(completions) => completions.run(<Command as clap::CommandFactory>::command()),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(&mut asked_for()),
-    }
+    run_command(run, |error, subcommand, words| if subcommand == "batch" { batch::tip(error, words) } else { None })
 }
 
-/// Prints help, or why the command makes no sense.
-fn told(error: &clap::Error) -> ExitCode {
-    // The message repeats what was typed.
-    let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| printable(word) == word);
-    let text = error.render().to_string();
-    let said = if error.use_stderr() { with_tip(error, in_words(&text)) } else { text.clone() };
-    let printed = match error.use_stderr() || !gristmill_os::standard::was_closed(1) {
-        true if error.use_stderr() && (said != text || !std::env::args_os().all(is_plain)) => {
-            std::io::stderr().write_all(printable_lines(&said).as_bytes())
-        }
-        true => error.print(),
-        false => Err(rustix::io::Errno::BADF.into()),
-    };
-    match printed {
-        // If help could not be printed, the command fails.
-        Err(source) if !error.use_stderr() && source.kind() != std::io::ErrorKind::BrokenPipe => {
-            terminal::failure::Failure::output("standard output", source).report(&mut asked_for())
-        }
-        _ => ExitCode::from(error.exit_code() as u8),
+/// Returns the subcommand of `gristmill-lab` that these words asked this command for, before there was one.
+fn in_the_lab(words: &[OsString]) -> Option<&'static str> {
+    let is_readers = |word: &OsString| word.as_encoded_bytes().starts_with(b"--readers");
+    let names = ["experiment", "generate", "hand-over", "terasort"];
+    let (first, rest) = words.split_first()?;
+    match rest {
+        [second, ..] if first == "batch" && second == "simulate" && !Path::new("simulate").exists() => Some("simulate"),
+        _ if first == "palindromes" && rest.iter().any(is_readers) => Some("palindromes"),
+        _ => names.into_iter().find(|name| first == name),
     }
-}
-
-/// Replaces what Rust says of a text that is no number by what a user can use.
-fn in_words(text: &str) -> String {
-    let words = [
-        ("invalid digit found in string", "it is not a whole number"),
-        ("cannot parse integer from empty string", "it is empty, and not a whole number"),
-        ("number would be zero for non-zero type", "the least is 1"),
-        ("number too large to fit in target type", "it is too large"),
-    ];
-    words.iter().fold(text.to_owned(), |text, (rust, plain)| text.replace(&format!(": {rust}"), &format!(": {plain}")))
-}
-
-/// Adds what was probably meant, instead of a tip that fits any command.
-fn with_tip(error: &clap::Error, text: String) -> String {
-    let words: Vec<_> = std::env::args_os().collect();
-    let tip = if asked_for().get_name() == "batch" { batch::tip(error, &words) } else { None };
-    match (tip, text.split_once('\n'), text.find("\nUsage:")) {
-        (Some(tip), Some((first, _)), Some(usage)) => format!("{first}\n\n  tip: {tip}\n{}", &text[usage..]),
-        _ => text,
-    }
-}
-
-/// Returns the subcommand of this process. Messages show its usage.
-fn asked_for() -> clap::Command {
-    let mut command = Command::command();
-    command.build();
-    for word in std::env::args_os().skip(1) {
-        match command.find_subcommand(&word) {
-            Some(subcommand) => command = subcommand.clone(),
-            None => break,
-        }
-    }
-    command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
     use std::collections::BTreeMap;
     use std::fmt::Write as _;
 

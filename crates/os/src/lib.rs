@@ -5,18 +5,19 @@
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
 //! - [`PrivateView`]: copy-on-write memory of one worker, and the OS pages that it has changed;
-//! - [`process`]: starting a worker by fork, watching it, and its cause of death;
+//! - [`process`]: starting a worker by fork, watching it, and its cause of death; ending a tree of processes;
 //! - [`descriptor`]: files that are known by number;
 //! - [`ended`]: proof that a worker has ended;
 //! - [`futex`]: sleeping and waking between processes, for the doorbells of `gristmill-ring`;
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`file_size`]: the limit of a file's size, as an error;
 //! - [`folder`]: open folders and the names in them, safe from other users;
+//! - [`aside`]: files that appear under their name whole, or not at all;
 //! - [`machine`]: processors, NUMA nodes, caches, available memory;
 //! - [`memory`]: private memory in huge pages;
 //! - [`program`]: programs of users, started apart, stopped and continued as a whole;
 //! - [`room`]: folders for temporary files, and the room that these leave free;
-//! - [`standard`]: the standard streams that were closed at the start;
+//! - [`standard`]: standard output, and the streams that were closed at the start;
 //! - [`perf`]: counters of the kernel and of the processor;
 //! - [`samples`]: instruction addresses of other processes, sampled;
 //! - [`kernel_calls`]: what the kernel does for other processes, sampled;
@@ -31,6 +32,7 @@
 #![allow(unsafe_code)]
 
 pub mod allocations;
+pub mod aside;
 mod cgroup;
 pub mod clock;
 pub mod descriptor;

@@ -1,14 +1,15 @@
 //! Folders for temporary files, and the room that these leave free.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, StatVfs, fallocate, fstatvfs, statvfs};
 use rustix::io::Errno;
+use tempfile::TempDir;
 
 /// By default, one part in so many of what is free at the start stays free.
 const PARTS_KEPT_FREE: u64 = 10;
@@ -20,6 +21,19 @@ const PARTS_KEPT_FREE: u64 = 10;
 /// ```
 pub fn temporary_folder() -> PathBuf {
     tmpdir().unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+/// Makes a folder beneath `place` that only its owner may enter, whatever the umask is: copies of private input may lie in it. It is
+/// removed when it is dropped.
+pub fn private_folder(place: &Path) -> io::Result<TempDir> {
+    tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
+}
+
+/// Explains why a temporary file or folder cannot be made.
+pub fn no_temporary(error: io::Error) -> io::Error {
+    let folder = temporary_folder();
+    let why = format!("no temporary file can be made in {} ({error}); set TMPDIR to another folder", folder.display());
+    io::Error::new(error.kind(), why)
 }
 
 fn tmpdir() -> Option<PathBuf> {

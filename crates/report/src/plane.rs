@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::chart::WIDTH;
 use crate::text::escape;
-
-const WIDTH: f64 = 560.0;
 
 /// The style of dots and lines.
 pub const STYLE: &str =

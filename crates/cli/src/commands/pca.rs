@@ -4,8 +4,6 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::tables::Tables;
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
@@ -52,17 +50,8 @@ Examples:
   gristmill pca --components 10 -o components.csv data.npy
   gristmill pca --print covariances data.npy";
 
-impl Application for Pca {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "pca",
-        title: "principal components",
-        input: Some(Dataset::Pca),
-        reads: |_| "a square matrix: means and covariances",
-        command: |_| "pca --print means",
-        pairs: Pairs::Any,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl Pca {
+    pub fn run(&self) -> Result<(), Failure> {
         let is_useless = self.components.is_some() && self.print != Print::Components;
         refuse("--components", is_useless, "components are printed with --print components")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Share);

@@ -6,7 +6,7 @@ use gristmill_diagnose::{Curve, Fit, Point, Verdict};
 
 use super::section::shown;
 use super::text::{ideal, lowest};
-use crate::experiment::chart::{Anchor, Label, Labels, WIDTH, begin};
+use gristmill_report::chart::{Anchor, Label, Labels, WIDTH, begin};
 
 const TOP: f64 = 20.0;
 const START: f64 = 70.0;

@@ -17,8 +17,8 @@ use super::experiments::section;
 use super::look::Look;
 use super::runs::Series;
 use super::section::Section;
-use crate::experiment::chart::escape;
-use crate::experiment::tally::Tally;
+use gristmill_report::tally::Tally;
+use gristmill_report::text::escape;
 
 /// The accounts of all numbers of workers that ran.
 pub struct Evidence {

@@ -13,8 +13,8 @@ use super::circumstances::Circumstances;
 use super::command::{End, Once, Program};
 use super::runs::Series;
 use super::section::Section;
-use crate::experiment::chart::escape;
-use crate::experiment::tally::Tally;
+use gristmill_report::tally::Tally;
+use gristmill_report::text::escape;
 
 /// When experiments are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use super::chart;
 use super::evidence::Evidence;
 use super::section::{About, shown};
 use super::text::{has_crowd, regions};
-use crate::experiment::chart::escape;
+use gristmill_report::text::escape;
 
 /// Renders the whole page.
 pub fn html(about: &About, curve: &Curve, evidence: Option<&Evidence>) -> String {

@@ -13,7 +13,7 @@ use gristmill_counters::load::Load;
 use gristmill_diagnose::{Error, Times};
 
 use super::command::{End, Once, Program};
-use crate::experiment::tally::Tally;
+use gristmill_report::tally::Tally;
 
 /// The number and length of rounds.
 pub struct Effort {

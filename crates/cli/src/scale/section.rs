@@ -2,7 +2,7 @@
 
 use gristmill_diagnose::Conclusion;
 
-use crate::experiment::chart::milliseconds;
+use gristmill_report::chart::milliseconds;
 
 /// A part of the report, for the terminal and for the page. Both may be empty.
 #[derive(Default)]

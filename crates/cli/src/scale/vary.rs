@@ -6,8 +6,8 @@ use std::fmt::{self, Write};
 use super::runs::Series;
 use super::section::{Section, shown};
 use super::words::varied;
-use crate::experiment::chart::escape;
 use crate::terminal::messages::printable;
+use gristmill_report::text::escape;
 
 /// The limit on the combinations of all parameters.
 const COMBINATIONS_MAX: usize = 64;

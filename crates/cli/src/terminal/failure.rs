@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gristmill::Error;
-use gristmill_os::room::temporary_folder;
+pub use gristmill_os::room::no_temporary;
 
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::nearest::nearest;
@@ -75,11 +75,4 @@ impl Failure {
             }
         }
     }
-}
-
-/// Explains why a temporary file or folder cannot be made.
-pub fn no_temporary(error: io::Error) -> io::Error {
-    let folder = temporary_folder();
-    let why = format!("no temporary file can be made in {} ({error}); set TMPDIR to another folder", folder.display());
-    io::Error::new(error.kind(), why)
 }

@@ -7,9 +7,9 @@ use gristmill_queue::{Job, Outcome};
 use gristmill_report::table;
 
 use super::record::Record;
-use crate::experiment::chart::escape;
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
+use gristmill_report::text::escape;
 
 const WIDTH: f64 = 900.0;
 const LANE: f64 = 18.0;
