@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `gristmill scale` says of programs that nobody here wrote: bench/scale-programs.sh GRISTMILL [OPTION...] >programs.md
+# Runs `gristmill scale` on programs that nobody here wrote: bench/scale-programs.sh GRISTMILL [OPTION...] >programs.md
 #
 # OPTIONs are those of `gristmill scale`. PYTHON names an interpreter with NumPy and pytest-xdist. ONLY="xz sleep" tries only these
 # programs, MORE=1 those of the second list, too, and REPORTS=FOLDER keeps the whole reports. A program that is not installed is left

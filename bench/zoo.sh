@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `gristmill scale` says of programs whose limit is known: bench/zoo.sh GRISTMILL ZOO [OPTION...] >zoo.md
+# Runs `gristmill scale` on programs whose limit is known: bench/zoo.sh GRISTMILL ZOO [OPTION...] >zoo.md
 #
 # ZOO is target/debug/examples/zoo (cargo build --package gristmill-diagnose --examples). OPTIONs are those of
 # `gristmill scale`. The folder for temporary files (TMPDIR) must lie on a disk. As root the script makes cgroups for a slow

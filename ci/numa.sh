@@ -129,7 +129,7 @@ check "by-node reads at most 5 % of the other node" "$remote END { share = remot
 for placement in pinned off; do
     check "$placement reads about half of the other node" "$remote END { share = remote(\"$placement\"); print \"$placement: \" share / 10 \" % cross\"; exit !(share >= 350 && share <= 650) }"
 done
-# Of each pinned worker there is a line, and all pages of its arena lie on its node.
+# Each pinned worker has a line, and all pages of its arena lie on its node.
 for placement in auto pinned by-node; do
     check "the arenas of $placement lie on their workers' nodes" "
         \$2 == \"$placement\" && \$3 == \"arena\" {

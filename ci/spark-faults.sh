@@ -9,7 +9,7 @@
 # with a UDF that is not deterministic and with each setting of Spark's row checksums (rowsOfSql...).
 # Order runs jobs in which the order of records decides on values (sums of doubles, first, lists: each must be finished) or on
 # partitions (salts, ids, round robin: right, or ended with the reason), with an executor killed after the first results; about 15
-# seconds for each of 9 jobs and seed. The sort shuffle runs the first four of them before, and what it finishes must be finished.
+# seconds for each of 9 jobs and seed. A job that is not finished runs with the sort shuffle, which must not finish it either.
 # GRISTMILL_TEST=rowsOf* runs only this matrix.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"

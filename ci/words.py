@@ -4,8 +4,9 @@
     ci/words.py [FILE...]              fails with one line for each that does not
     python3 -B -m doctest ci/words.py  tests this check, without a word if it passes
 
-1. A comment names its thing first, so none begins with "Of", "What", "So many", "Who" or "For who".
-2. A line of a comment ends before column 121.
+1. A comment names its thing first, so none begins with "Of" or "So many", and no documentation with "What", "Who" or "For who".
+   Within code, "What has ended does not run again" is plain enough.
+2. A line of a comment ends before column 121, unless it is indented or between ``` as a drawing is.
 3. A closure is called what it gives; `of`, `told` and `made` say nothing.
 """
 
@@ -24,7 +25,9 @@ COMMENT = {
     "py": re.compile(r"""\s*(#:?|r?\"{3})\s*(.*)$"""),
     "sh": re.compile(r"\s*(#)\s+(.*)$"),
 }
-OPENING = re.compile(r"(Of|What|So many|Who|For who)\b")
+OPENING = re.compile(r"(Of|So many|What|Who|For who)\b")
+#: Comments within code, which may begin with the last three.
+REMARKS = {"//", "#"}
 CLOSURE = {
     "rs": re.compile(r"\blet (?:mut )?(of|told|made) = (?:move )?\|"),
     "py": re.compile(r"^\s+def (of|told|made)\((?!self|cls)|^\s*(of|told|made) = lambda\b"),
@@ -34,24 +37,30 @@ CLOSURE = {
 def faults(lines, kind):
     """Yields the number of each line with a fault, and the fault.
 
-    >>> list(faults(["/// Of a frog.", "/// What it eats is not an opening.", "fn eat() {}"], "rs"))
+    >>> list(faults(["/// Of a frog.", "/// What it eats is not an opening.", "fn eat() {}", "// What it eats."], "rs"))
     [(1, 'begins with "Of"')]
     >>> list(faults(["  /** What it eats. */", "  // " + 60 * "x ", '  String s = "// What";'], "java"))
     [(1, 'begins with "What"'), (2, 'has 125 columns, 120 at most')]
     >>> list(faults(['    \"\"\"So many frogs.\"\"\"', "#: Who eats.", "    def of(frog):", "    of = lambda frog: frog"], "py"))
     [(1, 'begins with "So many"'), (2, 'begins with "Who"'), (3, 'names a closure "of"'), (4, 'names a closure "of"')]
+    >>> list(faults(["//!     " + 60 * "x ", "/// ```text", "/// " + 60 * "x ", "/// ```", "/// " + 60 * "x "], "rs"))
+    [(5, 'has 124 columns, 120 at most')]
     >>> list(faults(["let of = |frog| frog;", "let of = frogs;"], "rs"))
     [(1, 'names a closure "of"')]
     """
-    marker = ""
+    marker, drawn = "", False
     for number, line in enumerate(lines, 1):
         found = COMMENT[kind].match(line)
         before, marker = marker, found.group(1) if found else ""
         text = found.group(2) or "" if found else ""
         goes_on = marker and (marker == before or (marker == "*" and before.startswith("/*")))
-        if text and (not goes_on or '"""' in marker) and (opening := OPENING.match(text)):
+        begins = text and (not goes_on or '"""' in marker)
+        opening = OPENING.match(text) if begins else None
+        if opening and (marker not in REMARKS or opening.group() in ("Of", "So many")):
             yield number, f'begins with "{opening.group()}"'
-        if found and len(line) > COLUMNS and " " in text:
+        drawn = bool(found) and drawn != text.startswith("```")
+        indented = found and line[found.end(1) :].startswith("   ")
+        if found and len(line) > COLUMNS and " " in text and not drawn and not indented:
             yield number, f"has {len(line)} columns, {COLUMNS} at most"
         if kind in CLOSURE and (closure := CLOSURE[kind].search(line)):
             yield number, f'names a closure "{closure.group(1) or closure.group(2)}"'

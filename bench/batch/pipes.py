@@ -28,21 +28,21 @@ def jobs(before, after):
     parallel = shutil.which("parallel")
     known = [("before", before), ("after", after)]
 
-    def of(*words):
+    def queues(*words):
         return {name: queue(program, *words) for name, program in known}
 
-    short = of("--", "true", *values)
+    short = queues("--", "true", *values)
     if parallel:
         short["GNU parallel"] = [parallel, "-j", "2", "true", *values]
     yield f"{SHORT} programs that do nothing", short, None
     for name, count, size in (("one program that prints 2 GB", 1, 2 << 30), ("20 that print 50 MB each", 20, 50_000_000)):
         numbers = [":::", *map(str, range(count))]
         words = ["--", "sh", "-c", LARGE.format(size), *numbers]
-        printed = of(*words)
+        printed = queues(*words)
         if parallel:
             printed["GNU parallel"] = [parallel, "-j", "2", f"true {{}}; {LARGE.format(size)}", *numbers]
         yield f"{name}, printed to a pipe", printed, count * size
-        yield f"{name}, kept by --output", of("--output", "kept", *words), None
+        yield f"{name}, kept by --output", queues("--output", "kept", *words), None
 
 
 def run(words, folder, expected_bytes):

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def digest(answer: Any) -> list[float]:
-    """What must be equal: how many results there are, and their sum."""
+    """Returns the number of results and their sum, which must be equal."""
     values = list(answer.values()) if isinstance(answer, dict) else answer
     return [len(values), round(sum(values), 3)]
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-#: What each task measures. A program that cannot do one leaves it out.
+#: Tasks, and what each measures. A program that cannot do one leaves it out.
 TASKS = {
     "words": "count the words of a text: `flat_map(str.split).count_by_value()`",
     "pairs": "the same with a generator of (word, 1)",

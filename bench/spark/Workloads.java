@@ -101,7 +101,7 @@ public final class Workloads {
         .repartitionAndSortWithinPartitions(new Ranges<String>(partitions, Workloads::byFirstLetters)));
   }
 
-  /** What Spark needs for the tasks of {@link #sparkSort}: a stage that reads the text and drops it, then one of empty tasks. */
+  /** Spark's own cost for the tasks of {@link #sparkSort}: a stage that reads the text and drops it, then one of empty tasks. */
   private long floor(String file) {
     LongAccumulator lines = context.sc().longAccumulator();
     context.textFile(file, maps).mapToPair(line -> new Tuple2<>(line, (Void) null))
@@ -183,7 +183,7 @@ public final class Workloads {
     return ranks.map(rank -> rank._1() * 31 ^ rank._2()).reduce(Long::sum);
   }
 
-  /** What is lost per shuffle, where there is nothing to gain. */
+  /** Many tiny shuffles: the cost of one, where there is nothing to gain. */
   private long tiny() {
     long sum = 0;
     for (int round = 0; round < TINY_ROUNDS; round++) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What recompute and resend cost, without faults and with an executor killed.
+"""Measures recompute and resend, without faults and with an executor killed.
 
   recovery.py OUT PLUGIN [ROUNDS] [ROWS] [MAPS]
 

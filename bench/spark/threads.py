@@ -59,7 +59,7 @@ def sample(group, path):
 
 
 def at(samples, when):
-    """What was used until then, on a straight line between two samples."""
+    """Interpolates the use until then, on a straight line between two samples."""
     before = samples[0]
     for after in samples:
         if after[0] > when:

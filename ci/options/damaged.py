@@ -57,7 +57,7 @@ def encoded(rng, text):
     return mark + text.encode()
 
 
-# What Python reads.
+# The oracle: Python's csv.
 
 
 class Read:

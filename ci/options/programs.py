@@ -36,17 +36,17 @@ def generate(program, rng, folder):
     kinds = ["kmeans", "pca", "matrix-multiply", "palindromes", "small-files", "word-count"]
     kind, seed = rng.choice(kinds), rng.randrange(2**64)
 
-    def made(below, seed, *more):
+    def generated(below, seed, *more):
         names = call(program, folder, "generate", kind, "--seed", seed, "--output", below, *more).decode().splitlines()
         paths = [folder / name for name in names]
         return [file for path in paths for file in (sorted(path.rglob("*.txt")) if path.is_dir() else [path])]
 
-    first = made("a", seed)
+    first = generated("a", seed)
     content = [path.read_bytes() for path in first]
-    if content != [path.read_bytes() for path in made("b", seed)]:
+    if content != [path.read_bytes() for path in generated("b", seed)]:
         raise Wrong(f"generate {kind} --seed {seed} made other bytes the second time")
     call(program, folder, "generate", kind, "--seed", seed, "--output", "a", status=2)
-    if kind not in ("palindromes", "small-files") and content == [path.read_bytes() for path in made("a", seed ^ 1, "--force")]:
+    if kind not in ("palindromes", "small-files") and content == [path.read_bytes() for path in generated("a", seed ^ 1, "--force")]:
         raise Wrong(f"generate {kind} made the same bytes for the seeds {seed} and {seed ^ 1}")
     if kind == "kmeans":
         rows = [list(map(int, line.split(b","))) for line in content[0].splitlines()]

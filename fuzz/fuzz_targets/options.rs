@@ -1,4 +1,4 @@
-//! What stands behind options: sizes and durations.
+//! Values of options: sizes and durations.
 
 #![no_main]
 

@@ -595,7 +595,7 @@ fn results_that_overflow_are_one_error_that_says_which() {
     }
 }
 
-/// Of 1e-200 and 2e-200 it was said that x is the same in all pairs; and nothing said why r is NaN if y is.
+/// For 1e-200 and 2e-200 the error said that x is the same in all pairs; and nothing said why r is NaN if y is.
 #[test]
 fn a_line_through_tiny_numbers_is_found_and_an_undefined_r_is_explained() {
     let dir = files(&[("tiny.csv", b"x,y\n1e-200,1\n2e-200,3\n"), ("flat.csv", b"x,y\n1,5\n2,5\n")]);

@@ -1,4 +1,4 @@
-//! What the bytes of a file say about it: its encoding, its compression, and whether all of it is read.
+//! Recognising a file by its bytes: its encoding, its compression, and whether all of it is read.
 
 mod command;
 #[path = "../../engine/tests/common/pack.rs"]
@@ -169,7 +169,7 @@ fn a_link_to_nothing_that_a_pattern_matched_can_be_set_aside() {
 
 #[test]
 fn zip_archives_of_which_a_part_would_be_read_are_refused() {
-    // Of two archives of the same size one behind the other, only the first was read, status 0.
+    // Only the first of two archives of the same size, one behind the other, was read, status 0.
     let folder = Folder::new();
     let script = "
 import zipfile

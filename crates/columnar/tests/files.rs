@@ -1,4 +1,4 @@
-//! What is written to columns is read back, whoever dies.
+//! Columns are read back as they were written, whoever dies.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -166,12 +166,12 @@ impl Card {
             [] => "unknown: the machine does not tell".to_owned(),
             [_] => "1".to_owned(),
             nodes => {
-                let of = |node: &crate::topology::Node| {
+                let described = |node: &crate::topology::Node| {
                     let memory = node.bytes.map_or(String::new(), |memory| format!(" {}", bytes(memory)));
                     let cpus = if node.processors.is_empty() { "none".to_owned() } else { list(&node.processors) };
                     format!("node {}: processors {cpus}{memory}", node.number)
                 };
-                format!("{} ({})", nodes.len(), nodes.iter().map(of).collect::<Vec<String>>().join("; "))
+                format!("{} ({})", nodes.len(), nodes.iter().map(described).collect::<Vec<String>>().join("; "))
             }
         }
     }

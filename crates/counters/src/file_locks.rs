@@ -84,15 +84,15 @@ mod tests {
         let file = File::create(dir.path().join("data")).expect("made");
         let inode = file.metadata().expect("it is there").ino();
         let here = std::process::id();
-        let of = |process, first| FileLocks(vec![Held { process, inode, first }]);
-        assert_eq!(of(here + 1, 0x4000_0001).held_against(here, 1), Some(Sleep::Database));
-        assert_eq!(of(here + 1, 0).held_against(here, 1), Some(Sleep::FileLock));
+        let held_by = |process, first| FileLocks(vec![Held { process, inode, first }]);
+        assert_eq!(held_by(here + 1, 0x4000_0001).held_against(here, 1), Some(Sleep::Database));
+        assert_eq!(held_by(here + 1, 0).held_against(here, 1), Some(Sleep::FileLock));
         // Its own lock is in nobody's way, unless another of its threads has it.
         assert_eq!(
-            (of(here, 0).held_against(here, 1), of(here, 0).held_against(here, 2)),
+            (held_by(here, 0).held_against(here, 1), held_by(here, 0).held_against(here, 2)),
             (None, Some(Sleep::FileLock))
         );
         drop(file);
-        assert_eq!(of(here + 1, 0).held_against(here, 1), None);
+        assert_eq!(held_by(here + 1, 0).held_against(here, 1), None);
     }
 }

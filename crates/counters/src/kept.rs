@@ -247,13 +247,13 @@ mod tests {
 
     #[test]
     fn the_file_lies_in_the_state_folder_of_the_user() {
-        let of = |state: Option<&str>, home: Option<&str>| {
+        let kept_in = |state: Option<&str>, home: Option<&str>| {
             let [state, home] = [state, home].map(|path| path.map(PathBuf::from));
             let kept = Kept::in_home(move |name| if name == "HOME" { home.clone() } else { state.clone() });
             kept.map(|kept| kept.path.to_str().expect("text").to_owned())
         };
-        assert_eq!(of(Some("/s"), Some("/h")).as_deref(), Some("/s/gristmill/ceilings.json"));
-        assert_eq!(of(Some("relative"), Some("/h")).as_deref(), Some("/h/.local/state/gristmill/ceilings.json"));
-        assert_eq!(of(None, None), None);
+        assert_eq!(kept_in(Some("/s"), Some("/h")).as_deref(), Some("/s/gristmill/ceilings.json"));
+        assert_eq!(kept_in(Some("relative"), Some("/h")).as_deref(), Some("/h/.local/state/gristmill/ceilings.json"));
+        assert_eq!(kept_in(None, None), None);
     }
 }

@@ -11,7 +11,6 @@
 //!  probe      a little work on memory, whose time tells how busy the memory is
 //!  traffic    memory traffic of programs (resctrl)
 //!  storage    reads of a file from the page cache and from its disk
-//!  tree       the descendants of a process
 //!  sleep      the reason for which a thread sleeps
 //!  file_locks the locks on files that processes hold
 //!  threads    the states of a program's threads at one moment
@@ -41,7 +40,6 @@ pub mod probe;
 pub mod traffic;
 pub mod storage;
 pub mod topology;
-pub mod tree;
 pub mod sleep;
 pub mod file_locks;
 pub mod threads;

@@ -186,7 +186,7 @@ ctxt 41823793
     /// A comparison that ran during a build once did not mention it in its conclusion.
     #[test]
     fn time_that_was_neither_idle_nor_ours_went_to_others() {
-        // Of 1000 ms on two processors, 50 were idle and 50 stolen. The others' share depends on ours.
+        // In 1000 ms on two processors, 50 were idle and 50 stolen. The others' share depends on ours.
         let loaded = load(&[0, 1], 400);
         assert!((loaded.foreign - 0.55).abs() < 1e-9 && (loaded.stolen - 0.05).abs() < 1e-9, "{loaded:?}");
         assert!((loaded.foreign_least - 0.53).abs() < 1e-9 && loaded.disturbs(), "{loaded:?}");
@@ -235,8 +235,8 @@ ctxt 41823793
 
     #[test]
     fn a_mean_is_over_all_measurements() {
-        let of = |foreign| Load { foreign, stolen: 0.0, foreign_least: foreign };
-        assert_eq!(Load::mean([of(0.25), of(0.75)]), Some(of(0.5)));
+        let loaded = |foreign| Load { foreign, stolen: 0.0, foreign_least: foreign };
+        assert_eq!(Load::mean([loaded(0.25), loaded(0.75)]), Some(loaded(0.5)));
         assert_eq!(Load::mean([]), None);
     }
 }

@@ -351,20 +351,20 @@ mod tests {
     /// Threads that made files in the same folder were once said to wait for the lock of the address space.
     #[test]
     fn the_system_call_tells_for_which_semaphore_a_thread_sleeps() {
-        let of = |call: &str| Sleep::of('D', "rwsem_down_write_slowpath", Call::of(call, |_| None).as_ref());
-        let numbered = |call: i64| of(&format!("{call} 0x7f0 0x1000 0x7ffe 0x4010\n"));
+        let asleep_in = |call: &str| Sleep::of('D', "rwsem_down_write_slowpath", Call::of(call, |_| None).as_ref());
+        let numbered = |call: i64| asleep_in(&format!("{call} 0x7f0 0x1000 0x7ffe 0x4010\n"));
         assert_eq!(numbered(libc::SYS_munmap), Sleep::AddressSpace);
-        assert_eq!(of("-1 0x7ffe 0x4010\n"), Sleep::AddressSpace);
+        assert_eq!(asleep_in("-1 0x7ffe 0x4010\n"), Sleep::AddressSpace);
         assert_eq!(numbered(libc::SYS_openat), Sleep::Disk);
         assert_eq!(numbered(libc::SYS_unlinkat), Sleep::Disk);
         assert_eq!(numbered(libc::SYS_read), Sleep::Other);
-        assert_eq!((of("running\n"), of("")), (Sleep::Other, Sleep::Other));
+        assert_eq!((asleep_in("running\n"), asleep_in("")), (Sleep::Other, Sleep::Other));
     }
 
     /// Kernels that tell no function left every sleep unexplained.
     #[test]
     fn without_a_function_the_system_call_tells_why_a_thread_sleeps() {
-        let of = |state, call: i64, file: &str| {
+        let asleep_in = |state, call: i64, file: &str| {
             let named = |descriptor| (descriptor == 0x1f).then(|| file.to_owned());
             Sleep::of(state, "0", Call::of(&format!("{call} 0x1f 0x7 0x2\n"), named).as_ref())
         };
@@ -387,7 +387,7 @@ mod tests {
             ('D', libc::SYS_getpid, "", Sleep::Disk),
             ('S', libc::SYS_getpid, "", Sleep::Other),
         ] {
-            assert_eq!(of(state, call, file), sleep, "{state} {call} {file}");
+            assert_eq!(asleep_in(state, call, file), sleep, "{state} {call} {file}");
         }
     }
 
@@ -406,10 +406,10 @@ mod tests {
     /// The first thread of a program was taken for a worker that waits.
     #[test]
     fn a_thread_that_waits_for_the_end_of_another_is_told_from_one_that_waits_for_work() {
-        let of = |text: &str, threads: &[u32]| Call::of(text, |_| None).expect("a call").joins(threads);
+        let joins = |text: &str, threads: &[u32]| Call::of(text, |_| None).expect("a call").joins(threads);
         let join = "202 0x7fb14438e990 0x109 0x37b1 0x0 0x0 0xffffffff 0x7ffd5d3b2238 0x7f3aca3c42ad";
-        assert!(of(join, &[0x37b0, 0x37b1]) && !of(join, &[0x37b0]));
-        assert!(!of(&join.replace("0x109", "0x189"), &[0x37b1]));
+        assert!(joins(join, &[0x37b0, 0x37b1]) && !joins(join, &[0x37b0]));
+        assert!(!joins(&join.replace("0x109", "0x189"), &[0x37b1]));
     }
 
     /// A worker that read an `eventfd` was taken for a process that waits for its children: the kernel's function is named alike.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use gristmill_os::process::{Stat, descendants, numbers};
+
 use crate::file_locks::FileLocks;
 use crate::files::here;
 use crate::sleep::{Call, Sleep};
-use crate::tree::{Stat, descendants, numbers};
 
 /// The threads at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

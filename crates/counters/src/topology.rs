@@ -136,7 +136,7 @@ fn processors(files: Files<'_>, online: &[usize]) -> Vec<Processor> {
     // Intel's hybrid processors list the slower cores separately, without their capacity.
     const SLOWER: u32 = 512;
     let slower = files("/sys/devices/cpu_atom/cpus").and_then(|text| cpu_list(&text)).unwrap_or_default();
-    let of = |&number: &usize| {
+    let processor = |&number: &usize| {
         let read = |name: &str| files(&format!("{SYSTEM}/cpu/cpu{number}/{name}"));
         let siblings = ["topology/core_cpus_list", "topology/thread_siblings_list"]
             .into_iter()
@@ -148,7 +148,7 @@ fn processors(files: Files<'_>, online: &[usize]) -> Vec<Processor> {
         let capacity = capacity.unwrap_or(if slower.contains(&number) { SLOWER } else { 1024 });
         Processor { number, package, siblings: siblings.unwrap_or_else(|| vec![number]), capacity }
     };
-    let mut processors: Vec<Processor> = online.iter().map(of).collect();
+    let mut processors: Vec<Processor> = online.iter().map(processor).collect();
     // Capacities are relative to the fastest possible processor; scale them to the fastest present.
     let most = processors.iter().map(|processor| processor.capacity).max().unwrap_or(1024);
     for processor in &mut processors {
@@ -183,7 +183,7 @@ fn caches(files: Files<'_>, online: &[usize]) -> Vec<Cache> {
 
 fn nodes(files: Files<'_>) -> Vec<Node> {
     let numbers = files(&format!("{SYSTEM}/node/online")).and_then(|text| cpu_list(&text)).unwrap_or_default();
-    let of = |number: usize| {
+    let node = |number: usize| {
         let read = |name: &str| files(&format!("{SYSTEM}/node/node{number}/{name}"));
         // Node 0 MemTotal:       16336820 kB
         let memory = |text: String| {
@@ -198,7 +198,7 @@ fn nodes(files: Files<'_>) -> Vec<Node> {
             distances: distances.split_ascii_whitespace().map_while(|distance| distance.parse().ok()).collect(),
         }
     };
-    sorted(numbers).into_iter().map(of).collect()
+    sorted(numbers).into_iter().map(node).collect()
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ pub fn bytes(bytes: u64) -> String {
 
 /// `now`, `3 minutes ago`, `2 days ago`
 pub fn age(seconds: u64) -> String {
-    let of = |count: u64, unit: &str| format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" });
+    let ago = |count: u64, unit: &str| format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" });
     match seconds {
         0..60 => "now".to_owned(),
-        60..3600 => of(seconds / 60, "minute"),
-        3600..86_400 => of(seconds / 3600, "hour"),
-        _ => of(seconds / 86_400, "day"),
+        60..3600 => ago(seconds / 60, "minute"),
+        3600..86_400 => ago(seconds / 3600, "hour"),
+        _ => ago(seconds / 86_400, "day"),
     }
 }
 

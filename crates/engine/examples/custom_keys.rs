@@ -6,7 +6,7 @@
 
 use gristmill::{Chunk, Datum, Emit, Input, Job, Key, MapReduce, ProgramError};
 
-/// What requests are counted by. Keys are ordered by their fields, the first one first.
+/// The key by which requests are counted. Keys are ordered by their fields, the first one first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Datum, Key)]
 pub(crate) struct Group {
     hour: u64,

@@ -25,7 +25,7 @@ impl MapReduce for Visits {
     }
 }
 
-/// Of a user and the beginning of a session, its end and the number of its visits.
+/// User and beginning of a session; its end and the number of its visits.
 type Sessions = Made<(String, u64), (u64, u64)>;
 
 pub(crate) fn sessions(input: Input) -> Job<'static, Visits, Sessions> {

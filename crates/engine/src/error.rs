@@ -62,7 +62,7 @@ pub enum Error {
     /// The input names nothing to read.
     #[error("{what}")]
     NoInput {
-        /// What was searched for, and where.
+        /// The thing that was searched for, and where.
         what: String,
     },
     /// A compressed file is damaged or is not compressed, or a file that is read as text is none.
@@ -72,7 +72,7 @@ pub enum Error {
         path: PathBuf,
         /// Bytes of its content that were decompressed before.
         offset: u64,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// A stream cannot be copied to a file, which is needed to read it twice.
@@ -107,7 +107,7 @@ pub enum Error {
     Unfit {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason that it cannot be used.
         why: String,
     },
     /// A file needs more memory than this job may take, or the job more than the system gives it. That is no fault of the file, so it
@@ -124,7 +124,7 @@ pub enum Error {
     TooManyBadFiles {
         /// The number of files that may be set aside.
         limit: u32,
-        /// What is wrong with the last one.
+        /// The reason of the last one.
         last: String,
     },
     /// A file is shorter than it was when the job began.
@@ -195,7 +195,7 @@ pub enum Error {
         offset: u64,
         /// The line of that byte, from 1, if records are lines.
         line: Option<u64>,
-        /// What is wrong: the message of the error, and those of its sources.
+        /// The message of the error, and those of its sources.
         why: String,
         /// The number that the program gave it ([`ProgramError::code`](crate::ProgramError::code)).
         code: Option<i32>,
@@ -206,7 +206,7 @@ pub enum Error {
     Program {
         /// The function, and the key, the step or the part.
         what: String,
-        /// What is wrong: the message of the error, and those of its sources.
+        /// The message of the error, and those of its sources.
         why: String,
         /// The number that the program gave it ([`ProgramError::code`](crate::ProgramError::code)).
         code: Option<i32>,
@@ -301,7 +301,7 @@ pub enum Error {
     /// A call of a [`Starter`](crate::Starter) was not served to its end.
     #[error("{what}")]
     Starter {
-        /// What ended, and why.
+        /// The process that ended, and why.
         what: String,
     },
     /// The pairs of two consecutive steps of an iterated job do not fit in memory and in the spill folder.

@@ -1,4 +1,4 @@
-//! What ends a job before its time, because its caller wants that: a cancel token or a deadline.
+//! Ends a job early, because its caller wants that: by a cancel token or a deadline.
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -52,7 +52,7 @@ pub struct ProgramError {
     pub(crate) offset: Option<u64>,
 }
 
-/// What is done about an error.
+/// The consequence of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The input is wrong: end the job, or set the record aside.

@@ -315,7 +315,7 @@ fn spills() {
 }
 
 fn reduces() {
-    // Of the numbers that a step makes, its reduce function drops one in sixteen.
+    // The reduce function drops one in sixteen of the numbers that a step makes.
     let is_kept = |number: u64| number % 16 != 15;
     let job = || {
         doubling(&Doubling).keep_bytes(16 << 20).reduce(move |number, values, emit| {

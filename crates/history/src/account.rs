@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::file::{History, Problem};
 
-/// What is known of a program.
+/// A program's earlier runs, summed up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     /// The digest of its file.

@@ -1,4 +1,4 @@
-//! What a host's memory can do: the bandwidth that was measured, and the time of an undisturbed reading.
+//! The ceilings of a host's memory: the bandwidth that was measured, and the time of an undisturbed reading.
 
 use rusqlite::{OptionalExtension, params};
 

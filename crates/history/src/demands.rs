@@ -1,4 +1,4 @@
-//! What is known of a program's demand for memory bandwidth, and what was decided.
+//! The demand of programs for memory bandwidth, and the decisions made by it.
 
 use gristmill_schedule::Pressure;
 use rusqlite::params;

@@ -1,4 +1,4 @@
-//! What choosing the programs that run together gained, run by run.
+//! The gain of choosing the programs that run together, run by run.
 
 use gristmill_schedule::is_chosen;
 use rusqlite::params;

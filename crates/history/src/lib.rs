@@ -1,4 +1,4 @@
-//! What is known of programs from their earlier runs, in one SQLite file.
+//! The earlier runs of programs, in one SQLite file.
 //!
 //! ```text
 //!  schema     the tables, and the version of their form

@@ -280,9 +280,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let mut history = history(&dir);
         // Each run has an input of its own, so none is beyond the number of runs.
-        let of = |number: u64| Run { input: format!("{number:0200}"), began_ms: number, ..run("a", 1.0) };
+        let numbered = |number: u64| Run { input: format!("{number:0200}"), began_ms: number, ..run("a", 1.0) };
         for part in 0..10 {
-            let runs: Vec<Run> = (part * 500..(part + 1) * 500).map(of).collect();
+            let runs: Vec<Run> = (part * 500..(part + 1) * 500).map(numbered).collect();
             history.add_runs("here", &runs).expect("added");
         }
         assert_eq!(count(&history, "runs"), 5000);
@@ -293,7 +293,7 @@ mod tests {
         assert!(size <= 2 * BYTES_MIN, "{size}");
         let mut next = 5000;
         while next < 20_000 {
-            history.add_runs("here", &(next..next + 500).map(of).collect::<Vec<_>>()).expect("added");
+            history.add_runs("here", &(next..next + 500).map(numbered).collect::<Vec<_>>()).expect("added");
             next += 500;
         }
         assert!(history.bytes().expect("read") < 2 * BYTES_MIN);

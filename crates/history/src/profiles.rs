@@ -1,4 +1,4 @@
-//! What the scheduler has learned, as [`gristmill_schedule::Store`].
+//! The scheduler's knowledge, as [`gristmill_schedule::Store`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -64,7 +64,7 @@ pub const TABLES: &str = "
     ) without rowid;
 ";
 
-/// What version 2 added: for each queue in which programs were chosen, the number of quanta by the reason of their decision.
+/// Added by version 2: for each queue in which programs were chosen, the number of quanta by the reason of their decision.
 pub const ADDED_IN_2: &str = "
     create table decisions (
         host integer not null references hosts,
@@ -75,7 +75,7 @@ pub const ADDED_IN_2: &str = "
     );
 ";
 
-/// What version 3 added: how phases follow each other, what the machine can do, and the processor time of an input when its programs were chosen.
+/// Added by version 3: how phases follow each other, what the machine can do, and the processor time of an input when its programs were chosen.
 pub const ADDED_IN_3: &str = "
     create table transitions (
         host integer not null references hosts,
@@ -98,7 +98,7 @@ pub const ADDED_IN_3: &str = "
     alter table inputs add column chosen_runs integer not null default 0;
 ";
 
-/// What version 4 added: the share of a run's processor time in which its programs were chosen.
+/// Added by version 4: the share of a run's processor time in which its programs were chosen.
 pub const ADDED_IN_4: &str = "
     alter table runs add column chosen real not null default 0;
 ";

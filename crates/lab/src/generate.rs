@@ -48,7 +48,7 @@ Examples:
   gristmill-lab generate word-count --size large            text of 100 MB, with 123,748 different words at most
   gristmill-lab generate kmeans -o /tmp && gristmill kmeans -k 10 /tmp/kmeans-small.csv";
 
-/// What the input is for.
+/// The use of a generated input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dataset {
     /// Text in which the n-th most frequent word is about n times rarer than the first: 8, 50, 100 MB
@@ -330,13 +330,13 @@ mod tests {
 
     #[test]
     fn the_same_seed_makes_the_same_bytes_and_another_makes_others() {
-        let made = |seed| {
+        let generated = |seed| {
             let mut bytes = Vec::new();
             text(&mut bytes, &mut Rng::with_seed(seed), 10_000).expect("written to memory");
             bytes
         };
-        assert_eq!(made(1), made(1));
-        assert_ne!(made(1), made(2));
+        assert_eq!(generated(1), generated(1));
+        assert_ne!(generated(1), generated(2));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the kernel does for programs: chains of calls within the kernel, sampled by its task clock (`perf_event_open`).
+//! The kernel's work for programs: chains of calls within the kernel, sampled by its task clock (`perf_event_open`).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use crate::perf_ring::Ring;
 
 /// The OS pages of a ring. Chains of thirty calls fill it in a second at 1 kHz.
 const RING_PAGES: usize = 64;
-/// What a record has: `PERF_SAMPLE_TID`, `PERF_SAMPLE_CALLCHAIN`.
+/// Fields of a record: `PERF_SAMPLE_TID`, `PERF_SAMPLE_CALLCHAIN`.
 const SAMPLE: u64 = 1 << 1 | 1 << 5;
 /// Numbers from here on are no addresses, but tell what kind of addresses follow (`PERF_CONTEXT_MAX`).
 const MARKS: u64 = -4095_i64 as u64;

@@ -32,7 +32,6 @@
 #![allow(unsafe_code)]
 
 pub mod allocations;
-pub mod aside;
 mod cgroup;
 pub mod clock;
 pub mod descriptor;
@@ -53,6 +52,7 @@ pub mod room;
 pub mod samples;
 pub mod kernel_calls;
 pub mod standard;
+pub mod aside;
 pub mod stop;
 pub mod usage;
 pub mod vectors;

@@ -9,6 +9,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 use crate::cgroup;
 
+/// Returns the name of this host.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// The processors that this thread may run on, ascending.
 ///
 /// `taskset` and cpusets are respected.

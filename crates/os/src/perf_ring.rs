@@ -26,7 +26,7 @@ const WORD: usize = size_of::<u64>();
 #[derive(Debug)]
 pub(crate) struct Ring {
     processor: libc::c_int,
-    /// What a sample has.
+    /// The fields of a sample.
     sample_type: u64,
     /// An event that counts nothing, to which the ring belongs.
     event: OwnedFd,

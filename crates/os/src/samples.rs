@@ -22,7 +22,7 @@ use crate::perf_ring::Ring;
 
 /// The OS pages of a ring for records: room for 1,024 of them, which is a second at 1 kHz. The kernel asks for a power of two.
 const RING_PAGES: usize = 8;
-/// What a record has: `PERF_SAMPLE_IP`, `PERF_SAMPLE_TID`, `PERF_SAMPLE_ID`.
+/// Fields of a record: `PERF_SAMPLE_IP`, `PERF_SAMPLE_TID`, `PERF_SAMPLE_ID`.
 const SAMPLE: u64 = 1 | 1 << 1 | 1 << 6;
 /// `PERF_EVENT_IOC_ENABLE`, `PERF_EVENT_IOC_DISABLE`
 const SET: [libc::Ioctl; 2] = [0x2400, 0x2401];
@@ -144,10 +144,10 @@ mod tests {
         drop(outer.stdin.take());
         assert!(outer.wait().expect("it ends").success() && other.wait().expect("it ends").success());
         let samples = sampler.take();
-        let of = |followed: &Followed| -> Vec<Sample> {
+        let samples_of = |followed: &Followed| -> Vec<Sample> {
             samples.iter().filter(|sample| followed.is_of(sample)).copied().collect()
         };
-        let (of_first, of_second) = (of(&first), of(&second));
+        let (of_first, of_second) = (samples_of(&first), samples_of(&second));
         assert_eq!(of_first.len() + of_second.len(), samples.len());
         assert!(of_first.iter().any(|sample| sample.process != outer.id() as i32), "{samples:?}");
         assert!(!of_second.is_empty() && of_second.iter().all(|sample| sample.process == other.id() as i32));

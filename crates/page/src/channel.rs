@@ -84,12 +84,12 @@ pub struct Sender<'r> {
     populated: bool,
     fresh_uses: u64,
     repeated_uses: u64,
-    /// What has come home, while it is collected.
+    /// Pages that have come home, while they are collected.
     returned: Vec<u32>,
     stays: Stays,
 }
 
-/// What a sender knows of one of its pages.
+/// A sender's knowledge of one of its pages.
 struct Taken {
     /// The consumer that it was sent to, or `HOME`.
     whereabouts: u32,

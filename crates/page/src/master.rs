@@ -58,14 +58,14 @@ pub struct Inside<'m> {
     stays: PhantomData<*const ()>,
 }
 
-/// What the array held when it was last settled.
+/// The array's content when it was last settled.
 #[derive(Debug)]
 pub struct MasterOriginal {
     original: Original,
     of: u64,
 }
 
-/// What a worker sees of the array: the original and its own changes, which no other process sees.
+/// A worker's view of the array: the original and its own changes, which no other process sees.
 #[derive(Debug)]
 pub struct MasterView {
     own: PrivateView,

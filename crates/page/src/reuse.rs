@@ -1,6 +1,6 @@
-//! What becomes of memory between two uses.
+//! The fate of memory between two uses.
 
-/// What becomes of a page's memory between two uses.
+/// The fate of a page's memory between two uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// The memory is kept and written again.

@@ -38,7 +38,7 @@ impl<const MAILBOXES: usize> Words<MAILBOXES> {
     }
 }
 
-/// What is in a mailbox, the oldest number first.
+/// The numbers in a mailbox, the oldest first.
 fn taken(mailbox: Mailbox<'_>) -> Vec<u32> {
     let mut pages = Vec::new();
     mailbox.take_all(&mut pages).expect("nobody else writes to it");
@@ -176,8 +176,8 @@ fn of_two_workers_that_put_pages_in_at_once_none_is_lost_and_each_keeps_its_orde
                 received.push(page);
             }
         }
-        let of = |worker: u32| received.iter().copied().filter(|page| page / 2 == worker).collect::<Vec<_>>();
-        assert_eq!((of(0), of(1)), (vec![0, 1], vec![2, 3]));
+        let pages_of = |worker: u32| received.iter().copied().filter(|page| page / 2 == worker).collect::<Vec<_>>();
+        assert_eq!((pages_of(0), pages_of(1)), (vec![0, 1], vec![2, 3]));
         for other in others {
             other.join().unwrap();
         }
@@ -302,7 +302,7 @@ fn who_is_rung_awake_sees_the_work() {
 
 #[test]
 fn a_ringer_that_dies_before_the_wake_leaves_a_sleeper_that_the_coordinator_wakes() {
-    /// What is left of the futex call when the process dies before it.
+    /// The futex of a process that dies before the call.
     struct NeverCalled;
     impl Futex for NeverCalled {
         fn wait(&self, _word: &AtomicU32, _seen: u32) {}

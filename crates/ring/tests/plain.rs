@@ -12,7 +12,7 @@ fn words(count: usize) -> Vec<AtomicU32> {
     (0..count).map(|_| AtomicU32::new(0)).collect()
 }
 
-/// What is in a mailbox, the oldest number first.
+/// The numbers in a mailbox, the oldest first.
 fn taken(mailbox: Mailbox<'_>) -> Vec<u32> {
     let mut pages = Vec::new();
     mailbox.take_all(&mut pages).expect("nobody else writes to it");

@@ -1,6 +1,6 @@
 //! `gristmill batch`: runs a list of programs, as many at the same time as there are processors.
 
-mod queue;
+mod programs;
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::terminal::failure::Failure;
-use queue::Programs;
+use programs::Programs;
 
 /// Run a list of programs, and continue after a crash
 ///
@@ -16,7 +16,7 @@ use queue::Programs;
 /// crash. With more programs at the same time than processors (-j) and --by-bandwidth, it learns what memory bandwidth they demand, and
 /// chooses every 100 ms which of them run.
 #[derive(Args)]
-#[command(after_help = queue::EXAMPLES)]
+#[command(after_help = programs::EXAMPLES)]
 pub struct Batch {
     #[command(flatten)]
     programs: Programs,

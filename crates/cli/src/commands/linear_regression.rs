@@ -27,7 +27,7 @@ pub struct LinearRegression {
     #[arg(long, value_name = "COLUMN", requires = "x", help_heading = INPUT)]
     y: Option<Column>,
 
-    /// What the input is [default: csv if its files are text; without --x and --y, pairs if they are not]
+    /// Format of the input [default: csv if its files are text; without --x and --y, pairs if they are not]
     #[arg(long, value_enum, help_heading = INPUT)]
     input_format: Option<PairFormat>,
 

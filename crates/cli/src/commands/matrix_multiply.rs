@@ -27,7 +27,7 @@ pub struct MatrixMultiply {
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     left: PathBuf,
 
-    /// What to print
+    /// Result to print
     #[arg(long, value_enum, default_value_t)]
     print: Print,
 

@@ -24,7 +24,7 @@ pub struct Palindromes {
     #[arg(long, value_enum, default_value_t)]
     algorithm: Algorithm,
 
-    /// What to print
+    /// Result to print
     #[arg(long, value_enum, default_value_t)]
     print: Print,
 

@@ -17,7 +17,7 @@ use crate::terminal::progress::Unit;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Pca {
-    /// What to print
+    /// Result to print
     #[arg(long, value_enum, default_value_t)]
     print: Print,
 

@@ -21,7 +21,7 @@ pub struct Run {
     arguments: Vec<OsString>,
 }
 
-/// What the interpreter runs.
+/// The program that starts the user's script.
 const PROGRAM: &str = "\
 import sys
 folder = sys.path.pop(0)

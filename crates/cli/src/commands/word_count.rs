@@ -15,7 +15,7 @@ use crate::terminal::failure::Failure;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WordCount {
-    /// What counts as a word
+    /// Rule that splits text into words
     #[arg(long, value_enum, default_value_t, help_heading = INPUT)]
     tokens: Tokens,
 

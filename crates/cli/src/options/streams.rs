@@ -39,7 +39,7 @@ fn standard_input() -> io::Result<Metadata> {
     File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata()
 }
 
-/// Of the devices, only terminals are streams: the others are refused, and /dev/null is always empty.
+/// Terminals are the only devices that are streams: the others are refused, and /dev/null is always empty.
 fn is_stream(facts: &Metadata) -> bool {
     let kind = facts.file_type();
     let is_terminal = kind.is_char_device() && rustix::fs::major(facts.rdev()) != 1;

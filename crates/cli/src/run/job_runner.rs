@@ -51,7 +51,7 @@ pub struct JobRunner<'o> {
     bad_files: Arc<Mutex<Vec<BadFile>>>,
     /// The number of files of the input.
     files: cell::Cell<u64>,
-    /// What is known of earlier runs.
+    /// Earlier runs of this application.
     trials: cell::RefCell<Vec<Trial>>,
     /// The checkpoint folder, from the first job on.
     checkpoint: cell::OnceCell<CheckpointFolder>,

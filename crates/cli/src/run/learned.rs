@@ -1,4 +1,4 @@
-//! What is known of an application from `gristmill scale`: kept in the history, read by the plan.
+//! Times that `gristmill scale` measured: kept in the history, read by the plan.
 //!
 //! Times of ordinary runs are not kept. They do not compare: one run may find its input in the page cache and another not, and
 //! others may use the machine meanwhile. `scale` runs each number of workers in turn, on a warm input, and repeats disturbed runs.
@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 use gristmill::{Trial, units};
+use gristmill_batch::digest;
 use gristmill_history::{History, Measured, Problem, Question};
-use gristmill_queue::digest;
+use gristmill_os::machine::host_name;
 
 /// Options that do not belong to the question: what the plan chooses, the place of input and output, and reports.
 const OTHER: [&str; 12] = [
@@ -34,11 +35,11 @@ const OTHER: [&str; 12] = [
 /// The input from which the history is asked: for less, that takes longer than a better plan saves.
 const WORTH_BYTES: u64 = 1 << 20;
 
-/// What the words of a command ask for.
+/// A command line, parted into its question and its strategies.
 #[derive(Debug, PartialEq)]
 pub struct Asked {
     pub question: Question,
-    /// Of what the plan chooses otherwise.
+    /// A choice that otherwise the plan makes.
     pub map_at_once: Option<u64>,
     pub chunk_bytes: Option<u64>,
 }
@@ -79,11 +80,6 @@ pub fn in_home() -> Option<PathBuf> {
     gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from))
 }
 
-/// Returns the name under which the history keeps this host.
-pub fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// Returns the times of earlier runs that answered the same question over a similar input.
 ///
 /// # Errors
@@ -94,7 +90,7 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
     }
     let history = History::open(path)?;
     let Some(asked) = asked(words) else { return Ok(Vec::new()) };
-    let times = history.measured(&host(), &asked.question, processors(), files, input_bytes)?;
+    let times = history.measured(&host_name(), &asked.question, processors(), files, input_bytes)?;
     let trial = |time: &Measured| Trial {
         workers: time.workers as usize,
         map_at_once: time.map_at_once.map(|count| count as usize),
@@ -116,15 +112,15 @@ mod tests {
     #[test]
     fn a_question_is_the_options_without_input_output_and_what_the_plan_chooses() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let of = |text: &str| asked(&words(text)).expect("it makes sense").question;
-        let first = of("palindromes --algorithm tree a b");
+        let question_of = |text: &str| asked(&words(text)).expect("it makes sense").question;
+        let first = question_of("palindromes --algorithm tree a b");
         assert_eq!(first.name, "palindromes");
         for same in [
             "palindromes c --algorithm=tree",
             "palindromes --workers 3 --chunk-bytes 64KiB --algorithm tree --quiet --stats s.json --output o a",
             "palindromes --map-at-once 2 --no-history --algorithm tree --explain a",
         ] {
-            assert_eq!(of(same), first, "{same}");
+            assert_eq!(question_of(same), first, "{same}");
         }
         for other in [
             "palindromes a",
@@ -132,9 +128,9 @@ mod tests {
             "palindromes --algorithm tree --deterministic a",
             "palindromes --algorithm tree --split-bytes 1MiB a",
         ] {
-            assert_ne!(of(other).options, first.options, "{other}");
+            assert_ne!(question_of(other).options, first.options, "{other}");
         }
-        assert_ne!(of("word-count a").build, first.build);
+        assert_ne!(question_of("word-count a").build, first.build);
         let asked_for = asked(&words("palindromes --chunk-bytes 64KiB --map-at-once 3 a")).expect("it makes sense");
         assert_eq!((asked_for.map_at_once, asked_for.chunk_bytes), (Some(3), Some(64 << 10)));
         assert_eq!(asked(&words("palindromes --workers")), None);

@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 
 use gristmill_counters::load::{Load, Watch};
 use gristmill_counters::memory;
-use gristmill_counters::tree::descendants;
 use gristmill_os::allocations::REFUSED;
-use gristmill_os::process::{Death, fork_worker};
+use gristmill_os::process::{Death, end_descendants, fork_worker};
 use gristmill_os::room::temporary_folder;
 use gristmill_os::stop::Stop;
 use gristmill_os::usage::Usage;
 use gristmill_os::wake::poll;
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
+use rustix::process::{getpid, set_child_subreaper};
 
 use super::beside;
 use super::circumstances::Circumstances;
@@ -178,7 +177,7 @@ impl Program {
         let usage = Usage::of_children() - before;
         let is_beside = !beside.is_empty();
         drop(beside);
-        let left = end_all()?;
+        let left = end_descendants()?;
         // A shell tells only that what it started was killed.
         let killed = match (kills, memory::kills()) {
             (Some(before), Some(after)) if after > before => {
@@ -234,26 +233,4 @@ impl Program {
             stop.end_by(signal);
         }
     }
-}
-
-/// Ends all descendants of this process, and returns their number.
-pub fn end_all() -> io::Result<usize> {
-    const ATTEMPTS: usize = 1000;
-    let mut count = 0;
-    for attempt in 0..ATTEMPTS {
-        let left = descendants(std::process::id());
-        // Reaps orphans that have ended, in any process group.
-        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
-        let left: Vec<Pid> = left.into_iter().filter_map(|process| Pid::from_raw(process as i32)).collect();
-        let running = left.iter().filter(|process| kill_process(**process, Signal::KILL).is_ok()).count();
-        if running == 0 {
-            break;
-        }
-        if attempt == 0 {
-            count = running;
-        } else {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-    Ok(count)
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_history::{History, Measured, Problem};
+use gristmill_os::machine::host_name;
 
 use super::runs::Series;
-use crate::run::learned::{Asked, asked, host, processors};
+use crate::run::learned::{Asked, asked, processors};
 use crate::terminal::messages::printable;
 
 /// Keeps the times of the runs with these words. Returns a sentence, or nothing if there is nothing to keep.
@@ -48,7 +49,7 @@ fn kept(path: &Path, all: &[(Vec<OsString>, &[Series])]) -> Result<usize, Proble
             Some(history) => history,
             none => none.insert(History::open(path)?),
         };
-        history.add_measured(&host(), &asked.question, &times)?;
+        history.add_measured(&host_name(), &asked.question, &times)?;
         count += times.len();
     }
     Ok(count)

@@ -35,7 +35,7 @@ mod own;
 mod look;
 mod beside;
 mod circumstances;
-pub mod command;
+mod command;
 mod runs;
 mod phase_table;
 mod vary;

@@ -1,7 +1,6 @@
 //! The terminal: messages, errors, progress, and standard output.
 
-pub use gristmill_report::messages;
-
+pub mod messages;
 pub mod settings;
 pub mod nearest;
 pub mod failure;

@@ -144,8 +144,8 @@ fn what_to_do_about_nothing_to_choose_is_said_where_it_helps() {
     let dir = tempfile::tempdir().expect("a directory");
     let processors = std::thread::available_parallelism().expect("known").get();
     let jobs = "true\n".repeat(processors + 1);
-    let told = |options: &str, jobs: &str| run(dir.path(), &format!("batch --by-bandwidth {options}"), jobs).2;
-    let (given, default, short) = (told("-j 1", &jobs), told("", &jobs), told("-j 100 -- true ::: a", ""));
+    let warnings = |options: &str, jobs: &str| run(dir.path(), &format!("batch --by-bandwidth {options}"), jobs).2;
+    let (given, default, short) = (warnings("-j 1", &jobs), warnings("", &jobs), warnings("-j 100 -- true ::: a", ""));
     for told in [&given, &default, &short] {
         assert!(told.contains("--by-bandwidth has nothing to choose"), "{told}");
     }
@@ -159,12 +159,12 @@ fn programs_are_observed_unless_the_user_wants_them_chosen() {
     let dir = tempfile::tempdir().expect("a directory");
     let processors = std::thread::available_parallelism().expect("known").get();
     // A list whose time is known is left to the system, because it is short. So each is another one.
-    let told = |options: &str| {
+    let warnings = |options: &str| {
         let jobs = format!("sleep 0.01 # {options}\n").repeat(processors + 2);
         run(dir.path(), &format!("batch -j {} {options}", processors + 2), &jobs).2
     };
     let (default, observe, choose) =
-        (told("--by-bandwidth"), told("--by-bandwidth=observe"), told("--by-bandwidth=choose"));
+        (warnings("--by-bandwidth"), warnings("--by-bandwidth=observe"), warnings("--by-bandwidth=choose"));
     // A machine of one processor, or without clocks, has nothing to observe with.
     let has_means = !default.contains("tier C");
     for told in [&default, &observe] {

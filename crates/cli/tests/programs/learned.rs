@@ -1,4 +1,4 @@
-//! What `gristmill scale` measures is kept, and the plan of the next run follows it.
+//! `gristmill scale` keeps its measurements, and the plan of the next run follows it.
 
 use std::fs;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use gristmill_queue::{Outcome, Past};
+use gristmill_batch::queue::{Outcome, Past};
 
 use crate::queue::{batch, text};
 
@@ -31,7 +31,7 @@ fn a_job_that_asks_for_more_than_the_memory_of_all_is_named_at_the_start() {
     let dir = tempfile::tempdir().expect("a directory");
     let job =
         |name: &str, memory: &str| format!("[[job]]\nname='{name}'\ncommand='echo {name} >> ran'\nmemory='{memory}'\n");
-    let told = |options: &str, jobs: &[String]| {
+    let warnings = |options: &str, jobs: &[String]| {
         fs::write(dir.path().join("jobs.toml"), jobs.concat()).expect("written");
         let options = format!("--no-history --memory 100MiB {options} jobs.toml");
         let Output { status, stderr, .. } = batch(dir.path(), &options, "");
@@ -40,16 +40,16 @@ fn a_job_that_asks_for_more_than_the_memory_of_all_is_named_at_the_start() {
     };
     let [small, large, larger] = [job("a", "100MiB"), job("b", "200MiB"), job("c", "300MiB")];
     let one = "job 2 (b) asks for 200 MiB, more than --memory 100 MiB, so it runs alone\n";
-    let said = told("--journal journal", &[small.clone(), large.clone()]);
+    let said = warnings("--journal journal", &[small.clone(), large.clone()]);
     assert_eq!(said.matches(one).count(), 1, "{said}");
-    let said = told("", &[small.clone(), large.clone(), larger]);
+    let said = warnings("", &[small.clone(), large.clone(), larger]);
     assert!(
         said.contains("job 2 (b) and 1 more ask for more than --memory 100 MiB, so each of them runs alone\n"),
         "{said}"
     );
     // Neither one that does not run any more, nor a quiet queue.
     for options in ["--journal journal --resume", "--quiet"] {
-        assert!(!told(options, &[small.clone(), large.clone()]).contains("alone"));
+        assert!(!warnings(options, &[small.clone(), large.clone()]).contains("alone"));
     }
 }
 
@@ -68,13 +68,21 @@ fn a_job_that_takes_more_than_its_memory_is_killed_and_that_is_named_or_nothing_
     let said = text(&stderr);
     let outcomes: Vec<serde_json::Value> =
         text(&stdout).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let of = |at: usize| outcomes[at]["outcome"].as_str().expect("text").to_owned();
-    assert_eq!([of(2), of(3)], ["exit 0", "exit 0"], "{said}");
+    let outcome = |at: usize| outcomes[at]["outcome"].as_str().expect("text").to_owned();
+    assert_eq!([outcome(2), outcome(3)], ["exit 0", "exit 0"], "{said}");
     if said.contains("no limit holds them to it") {
-        assert_eq!(([of(0), of(1)], status.code()), (["exit 0", "exit 0"].map(String::from), Some(0)), "{said}");
+        assert_eq!(
+            ([outcome(0), outcome(1)], status.code()),
+            (["exit 0", "exit 0"].map(String::from), Some(0)),
+            "{said}"
+        );
         return;
     }
-    assert_eq!(([of(0), of(1)], status.code()), (["killed for memory"; 2].map(String::from), Some(1)), "{said}");
+    assert_eq!(
+        ([outcome(0), outcome(1)], status.code()),
+        (["killed for memory"; 2].map(String::from), Some(1)),
+        "{said}"
+    );
     assert!(said.contains("large: killed for memory"), "{said}");
     let past = Past::read(&fs::read(dir.path().join("journal")).expect("there")).expect("a journal");
     assert_eq!(past.ended.values().filter(|outcome| **outcome == Outcome::OutOfMemory).count(), 2);

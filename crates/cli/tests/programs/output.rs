@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use gristmill_queue::{Job, Outcome, Past, keys};
+use gristmill_batch::queue::{Job, Outcome, Past, keys};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 

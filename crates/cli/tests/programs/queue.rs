@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use gristmill_queue::{Job, Outcome, Past, keys};
+use gristmill_batch::queue::{Job, Outcome, Past, keys};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::command::{complaint, gristmill};

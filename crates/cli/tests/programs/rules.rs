@@ -363,7 +363,7 @@ fn table(path: &Path) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split('\t').map(field).collect()).collect()
 }
 
-/// What had run, when, and for how long was only in lines of JSON, which no spreadsheet reads.
+/// Only lines of JSON, which no spreadsheet reads, told which jobs had run, when, and for how long.
 #[test]
 fn a_log_has_a_line_for_each_attempt_and_goes_on_in_a_second_run() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::control::words::{ENTRY_WORDS, Shared, Slot, mix};
 use crate::error::{Result, overwritten};
 
-/// What a worker has mapped and sent in a round.
+/// Checksums of the tasks and pages of a worker in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub tasks: u64,

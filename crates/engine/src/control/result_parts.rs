@@ -14,7 +14,7 @@ const CHECKSUM: usize = 5;
 const CLOSED: usize = 6;
 const SEAL: usize = 7;
 
-/// Of the words that the coordinator writes: the place of the partition in its file.
+/// The place of the partition in its file, written by the coordinator.
 const START: usize = 2;
 
 /// The size of a partition in the result.

@@ -43,7 +43,7 @@ pub(crate) struct Recorder<'p> {
     moved_until_ns: u64,
 }
 
-/// What a track says.
+/// The content of a track.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     /// The time of birth, since the start.

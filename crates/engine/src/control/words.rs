@@ -128,7 +128,7 @@ pub(crate) enum Slot {
     Ledger = Slot::Failure as isize + FAILURE_WORDS as isize,
 }
 
-/// What a worker does with arrived pairs.
+/// A worker's way with pairs that arrive.
 #[derive(Clone, Copy)]
 pub(crate) enum Reducing {
     Nothing,

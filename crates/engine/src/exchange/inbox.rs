@@ -23,7 +23,7 @@ use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::{KillPoint, Moment};
 
-/// What to do with a page.
+/// The next step of a page that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// Hold it back: its epoch is open, or the exchange has a barrier.

@@ -307,7 +307,7 @@ fn explained(path: &Path, error: io::Error, way: Way) -> io::Error {
         }
     };
     let why = format!("it is a symbolic link to {}, which does not exist. {next}", target.display());
-    // Of another kind than the error: the name is right.
+    // Another kind than the error's, because the name is right.
     io::Error::other(why)
 }
 

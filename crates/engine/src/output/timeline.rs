@@ -11,7 +11,7 @@ pub struct Timeline {
     pub wall_ns: u64,
     /// The workers of [`Summary::workers`](crate::Summary::workers) that were started.
     pub tracks: Vec<Track>,
-    /// What happened, in order.
+    /// Marks, in the order of time.
     pub marks: Vec<Mark>,
     /// Every how many steps, stages and rounds one is in `marks`: 1, or more if not all of them fit.
     pub marked_every: u32,
@@ -48,11 +48,11 @@ impl Track {
 pub struct Mark {
     /// When.
     pub at_ns: u64,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened to a job.
+/// An event in the life of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// This worker was found dead, and these sentences say how, and what follows.

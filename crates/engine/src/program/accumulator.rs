@@ -118,7 +118,7 @@ impl Kind {
 pub(crate) type Values = Vec<(Kind, i64)>;
 
 thread_local! {
-    /// What the task of this worker has added so far.
+    /// The sums of this worker's task so far.
     static OF_THIS_TASK: RefCell<Values> = const { RefCell::new(Vec::new()) };
 }
 

@@ -71,7 +71,7 @@ impl<J: MapReduce, K: Key, V: Datum> Ending<J> for Made<K, V> {
     }
 }
 
-/// What the engine runs: the program of a user, and the types of the result.
+/// A program that the engine can run: a user's, and the types of the result.
 pub(crate) trait Program: MapReduce {
     /// The program.
     type User: MapReduce<Key = Self::Key, Value = Self::Value>;

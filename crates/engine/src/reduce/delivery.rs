@@ -30,7 +30,7 @@ pub(crate) fn run_order<J: Program>(program: &J, plan: &Plan, reduces: bool) -> 
     if combines(program) || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
 }
 
-/// What is done with all values of a key.
+/// The functions that all values of a key still need: combine, or reduce.
 struct Grouping<'w, J: Program> {
     combine: Option<Rc<Combine<'w, J::Value>>>,
     reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,

@@ -40,7 +40,7 @@ pub(crate) struct Spill {
     tally: Cell<Tally>,
 }
 
-/// What was spilled, for statistics and messages.
+/// Sizes of spilled runs, for statistics and messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub written_bytes: u64,
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
-    /// Of two spill folders one was full, and the job failed although the other had room.
+    /// One of two spill folders was full, and the job failed although the other had room.
     #[test]
     fn a_full_folder_is_passed_over() {
         let dirs = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));

@@ -1,4 +1,4 @@
-//! What a caller, the starter and the process of a call send each other.
+//! The frames that a caller, the starter and the process of a call send each other.
 //!
 //! ```text
 //!  caller to starter   | number of the call, 8 | START or END, 1 |   with two descriptors, if it starts
@@ -18,7 +18,7 @@ pub(super) const END: u8 = 1;
 /// The length of a message to the starter.
 pub(super) const MESSAGE_BYTES: usize = 9;
 
-/// What the content of a frame is.
+/// The kind of a frame's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One answer.

@@ -97,17 +97,20 @@ mod tests {
     #[test]
     fn places_are_spread_over_files_and_within_them() {
         const MIB: u64 = 1 << 20;
-        let of = |sources: &[Source]| {
+        let names_and_places = |sources: &[Source]| {
             let name = |source: &Source| source.name.display().to_string();
             places(sources).map(|(source, offset)| (name(source), offset)).collect::<Vec<_>>()
         };
-        assert_eq!(of(&[]), []);
-        assert_eq!(of(&[source("a", 8 * MIB)]), [1, 3, 5, 7].map(|at| ("a".to_owned(), at * MIB)));
-        // Of a small file, everything is read once.
-        assert_eq!(of(&[source("a", 10)]), [("a".to_owned(), 0)]);
+        assert_eq!(names_and_places(&[]), []);
+        assert_eq!(names_and_places(&[source("a", 8 * MIB)]), [1, 3, 5, 7].map(|at| ("a".to_owned(), at * MIB)));
+        // A small file is read whole, once.
+        assert_eq!(names_and_places(&[source("a", 10)]), [("a".to_owned(), 0)]);
         let small: Vec<Source> = (0..8).map(|number| source(&number.to_string(), 1000)).collect();
-        assert_eq!(of(&small), ["1", "3", "5", "7"].map(|name| (name.to_owned(), 0)));
-        assert_eq!(of(&[source("a", 4 * MIB), source("b", 0), source("c", 4 * MIB)])[2], ("c".to_owned(), MIB));
+        assert_eq!(names_and_places(&small), ["1", "3", "5", "7"].map(|name| (name.to_owned(), 0)));
+        assert_eq!(
+            names_and_places(&[source("a", 4 * MIB), source("b", 0), source("c", 4 * MIB)])[2],
+            ("c".to_owned(), MIB)
+        );
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub const MOMENTS: [Moment; 17] = [
     Moment::Written,
 ];
 
-/// What a worker does to itself, or to others, at a moment.
+/// Damage that a worker does to itself, or to others, at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deed {
     /// It sends itself this signal.

@@ -6,7 +6,7 @@
 //!  > say that the round is drained > deliver the result > sleep
 //! ```
 
-/// What a worker sees in its words, its inbox and its own state.
+/// A worker's view of its words, its inbox and its own state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View {
     pub job_is_over: bool,

@@ -1,4 +1,4 @@
-//! What all workers of a job receive, whatever their program.
+//! The setup that all workers of a job receive, whatever their program.
 
 use gristmill_os::folder::Folder;
 
@@ -23,7 +23,7 @@ pub(crate) struct Role {
     pub home: Option<usize>,
 }
 
-/// What all workers of a job receive, whatever their program: the same memory, before and after a fork.
+/// The part of a job that its workers share, whatever their program: the same memory, before and after a fork.
 ///
 /// The coordinator sees hardly more of a job than this, so most of it is compiled once, and not for each program. What
 /// depends on the program is in [`Functions`](super::work::Functions).

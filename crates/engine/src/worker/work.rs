@@ -1,4 +1,4 @@
-//! What all workers of a job receive, with the functions of its program.
+//! The setup of a job's workers, with the functions of its program.
 
 use std::ops::Deref;
 

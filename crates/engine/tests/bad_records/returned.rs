@@ -25,7 +25,7 @@ impl std::error::Error for Misread {
     }
 }
 
-/// What the program does about a line that is no number.
+/// The program's way with a line that is no number.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// Returns its error as it is.

@@ -742,7 +742,7 @@ pub fn input_of(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
 
 /// Returns the kilobytes of memory of this process, its children and the shared pages that they touched.
 pub fn resident_kib() -> u64 {
-    let of = |pid: &str| {
+    let resident = |pid: &str| {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
         // What lies in files can be given up at any time.
         let kinds = ["Pss_Anon:", "Pss_Shmem:"];
@@ -754,5 +754,5 @@ pub fn resident_kib() -> u64 {
     };
     let own = std::process::id();
     let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-    of("self") + children.split_whitespace().map(of).sum::<u64>()
+    resident("self") + children.split_whitespace().map(resident).sum::<u64>()
 }

@@ -106,7 +106,7 @@ pub fn receivers() {
     assert!(visited < 500, "{visited}");
 }
 
-/// What a job had saved when its deadline ended it is not mapped again.
+/// Stages that a job had saved when its deadline ended it are not mapped again.
 pub fn checkpoints() {
     let (dir, _) = crate::common::input_of(b"");
     let input = dir.path().join("numbers");

@@ -1,4 +1,4 @@
-//! What a job costs, counted, as its workers grow in number (docs/limits.md).
+//! Counts the cost of a job as its workers grow in number (docs/limits.md).
 
 use gristmill::{Input, Job, Phase, Records, Summary};
 use gristmill_os::usage::Usage;

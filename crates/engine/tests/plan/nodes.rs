@@ -1,4 +1,4 @@
-//! What nodes of a machine read of each other, under every placement.
+//! Counts the reads across nodes, under every placement.
 
 use gristmill::{Count, Counters, Input, Job, Placement, Records, Summary};
 use gristmill_os::machine::cpus_allowed;

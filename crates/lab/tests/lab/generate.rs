@@ -8,11 +8,11 @@ use crate::command::{answer, complaint, gristmill as lab};
 #[test]
 fn generated_input_can_be_counted() {
     let dir = tempfile::tempdir().expect("a directory");
-    let made = |kind: &str| {
+    let generated = |kind: &str| {
         let names = answer(lab(["generate", kind, "--output"]).arg(dir.path()));
         String::from_utf8(names).expect("text").lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let pairs = made("linear-regression");
+    let pairs = generated("linear-regression");
     let line =
         String::from_utf8(answer(lab(["linear-regression", "--input-format", "pairs"]).args(&pairs))).expect("text");
     let value = |name: &str| -> f64 {
@@ -21,7 +21,7 @@ fn generated_input_can_be_counted() {
     };
     assert_eq!(value("n"), 16e6);
     assert!((value("slope") - 0.5).abs() < 0.01, "{line}");
-    let keys_and_words = made("string-match");
+    let keys_and_words = generated("string-match");
     let matches = String::from_utf8(answer(lab(["string-match", "--keys"]).args(&keys_and_words))).expect("text");
     let found: u64 =
         matches.lines().map(|row| row.split('\t').nth(1).expect("a count").parse::<u64>().expect("a number")).sum();

@@ -175,7 +175,7 @@ pub fn now_ended(pid: Pid) -> io::Result<Option<ExitStatus>> {
     }))
 }
 
-/// What an ended program used, with the processes that it waited for.
+/// Resources that an ended program used, with the processes that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Microseconds of processor time in user mode.

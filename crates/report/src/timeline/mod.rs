@@ -23,7 +23,7 @@ const STYLE: &str = include_str!("../timeline.css");
 
 /// One job, or one of several that a program ran.
 pub struct Run<'t> {
-    /// What it did, in a few words.
+    /// Its work, in a few words.
     pub title: String,
     /// When it began, after the first one.
     pub began: Duration,
