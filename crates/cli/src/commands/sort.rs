@@ -47,7 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   gristmill sort --memory 1GiB --spill-dir /mnt/fast big.txt > sorted.txt
   gristmill sort --parts sorted big.txt && cat sorted/part-* | cmp - sorted.txt
-  gristmill terasort generate 10000000 -o tera && gristmill sort --records terasort tera | gristmill terasort validate";
+  gristmill-lab terasort generate 10000000 -o tera && gristmill sort --records terasort tera | gristmill-lab terasort validate";
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum RecordFormat {
