@@ -22,7 +22,7 @@ use crate::output::column::Field;
 use crate::output::destination::{Destination, Output, Ranking};
 use crate::output::outputs::Outputs;
 use crate::report::bad_records::{self, BadRecords};
-use crate::report::stats::{Stats, Threads};
+use crate::report::stats::Stats;
 use crate::report::timeline::Timeline;
 use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
@@ -384,9 +384,9 @@ impl<'o> JobRunner<'o> {
         })
     }
 
-    /// Writes the statistics of threads that counted without the engine.
-    pub fn finish_threads(self, threads: &Threads<'_>) -> Result<(), Failure> {
-        self.stats.map_or(Ok(()), |stats| stats.finish_threads(threads, self.files.get()))
+    /// Returns the statistics file, for work that was done without the engine.
+    pub fn into_stats(self) -> Option<Stats> {
+        self.stats
     }
 
     /// Records what a job has set aside.
