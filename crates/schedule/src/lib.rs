@@ -24,9 +24,7 @@
 //!   select         programs that come near to the target together
 //!   pairings       pairs that proved to be wrong
 //!   trial          whose turn it is: the scheduler's order or the system's
-//!  paper         the programs and groups of the paper, as data
 //!  simulation    a machine in memory
-//!  experiments   the paper's measurements, repeated on it
 //! ```
 //!
 //! README.md explains how they work together, with the formulas.
@@ -54,9 +52,7 @@ mod pairings;
 mod trial;
 mod settings;
 mod scheduler;
-pub mod paper;
 pub mod simulation;
-pub mod experiments;
 
 pub use blocks::{BlockVector, Buckets};
 pub use contention::{Little, Thresholds};
