@@ -8,5 +8,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 GRISTMILL_SEEDS=${1:-100} GRISTMILL_OUTPUT=100x50 \
-    exec cargo test --quiet --locked --package gristmill-cli --test experiment -- \
+    exec cargo test --quiet --locked --package gristmill-cli --test programs -- \
     a_queue_killed_at_any_moment every_byte_is_kept

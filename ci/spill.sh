@@ -6,8 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 gib=${1:-4}
 megabytes=$((gib * 1024 / 10))
-cargo build --release --locked --package gristmill-cli
+cargo build --release --locked --package gristmill-cli --package gristmill-lab
 gristmill=${CARGO_TARGET_DIR:-target}/release/gristmill
+lab=$gristmill-lab
 work=$(mktemp -d)
 group=
 trap 'rm -rf "$work"; [ -z "$group" ] || rmdir "$group" 2>/dev/null || :' EXIT
@@ -31,10 +32,10 @@ limited() {
 records=$((gib * 1073741824 / 100))
 # A tenth of the kernel's limit is left for page tables and the page cache.
 budget=(--memory "$((megabytes * 9 / 10))MiB" --spill-dir "$work" --quiet)
-"$gristmill" terasort generate "$records" -o "$work/made"
-made=$("$gristmill" terasort validate "$work/made" 2>/dev/null || :)
+"$lab" terasort generate "$records" -o "$work/made"
+made=$("$lab" terasort validate "$work/made" 2>/dev/null || :)
 limited "$gristmill" sort --records terasort "${budget[@]}" "$work/made" >"$work/sorted"
-sorted=$("$gristmill" terasort validate "$work/sorted")
+sorted=$("$lab" terasort validate "$work/sorted")
 [ "$made" = "$sorted" ] || { echo "sorted: $sorted, made: $made" >&2; exit 1; }
 echo "$sorted, in order"
 rm "$work/sorted"

@@ -10,7 +10,7 @@ behind are failures: the seed and the command are printed, and the status is 1. 
     inputs      random input, and the files that hold it
     damaged     CSV with faults
     oracles     the subcommands, and the lines of Python that compute the answer
-    programs    subcommands that produce data instead of reading it
+    programs    subcommands of gristmill-lab, beside PROGRAM
 """
 
 import argparse
@@ -258,6 +258,7 @@ def main():
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"seed {seed}, {options.runs} runs of each subcommand")
     program, failures = os.path.abspath(options.program), 0
+    lab = os.path.join(os.path.dirname(program), "gristmill-lab")
     for make in [*SUBCOMMANDS, *PROGRAMS]:
         name = make.__name__.replace("_", "-")
         if options.only not in (None, name):
@@ -269,7 +270,7 @@ def main():
             with tempfile.TemporaryDirectory(prefix="gristmill-options-") as folder:
                 folder = pathlib.Path(folder)
                 try:
-                    answers += make(program, rng, folder) if make in PROGRAMS else run(program, make, rng, folder)
+                    answers += make(lab, rng, folder) if make in PROGRAMS else run(program, make, rng, folder)
                 except Wrong as wrong:
                     failures += 1
                     print(f"\nseed {seed}, {name}, run {number}:\n{wrong}", flush=True)

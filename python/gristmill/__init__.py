@@ -11,7 +11,7 @@
 #   engines.machine.modules: used digests changes
 #   engines.machine: words channel pipes streams logs surroundings deferred unpicklable imports
 #   engines.machine: workers attempts requests coordinator process serve starter job
-#   engines.spark: rows report feeds sinks partials executors parts held job
+#   engines.spark: rows report feeds sinks partials executors faults parts held job
 #   engines: choice
 #   gristmill: version spark exports results running dataset sources loops applications __main__
 

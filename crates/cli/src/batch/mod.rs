@@ -1,21 +1,14 @@
-//! `gristmill batch`: runs a list of programs.
-//!
-//! ```text
-//!  programs   the options of the queue, which the crate gristmill-batch runs
-//!  simulate   repeats the experiments of bandwidth-aware scheduling (Xu et al.) on a simulated machine
-//! ```
+//! `gristmill batch`: runs a list of programs, as many at the same time as there are processors.
 
 mod programs;
-mod simulate;
 
 use std::ffi::OsString;
 
+use clap::Args;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Subcommand};
 
 use crate::terminal::failure::Failure;
 use programs::Programs;
-use simulate::Simulate;
 
 /// Run a list of programs, and continue after a crash
 ///
@@ -23,26 +16,15 @@ use simulate::Simulate;
 /// continue after a crash. With more programs at the same time than processors (-j) and --by-bandwidth, it learns what
 /// memory bandwidth they demand, and chooses every 100 ms which of them run.
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = programs::EXAMPLES)]
+#[command(after_help = programs::EXAMPLES)]
 pub struct Batch {
-    #[command(subcommand)]
-    what: Option<What>,
-
     #[command(flatten)]
     programs: Programs,
 }
 
-#[derive(Subcommand)]
-enum What {
-    Simulate(Simulate),
-}
-
 impl Batch {
     pub fn run(self) -> Result<(), Failure> {
-        match self.what {
-            Some(What::Simulate(simulate)) => simulate.run(),
-            None => self.programs.run(),
-        }
+        self.programs.run()
     }
 }
 

@@ -48,14 +48,13 @@ public final class PartitionOpener {
   private final int stage;
   private final long statusesFrom;
   private final boolean allMaps;
-  private final int readBytes;
-  private final long aheadBytes;
+  private final SelectedSegments.Limits limits;
   private final Map<Integer, Map<Integer, Long>> winners;
   private Location location;
   private boolean flushed;
 
   public PartitionOpener(ExecutorNode node, PartitionSources remote, MapStatuses statuses, ReadMetrics metrics, TaskContext context,
-      int shuffle, boolean allMaps, int start, int end, int readBytes, long aheadBytes) {
+      int shuffle, boolean allMaps, int start, int end, SelectedSegments.Limits limits) {
     this.node = node;
     this.remote = remote;
     this.statuses = statuses;
@@ -66,8 +65,7 @@ public final class PartitionOpener {
     attempt = context.taskAttemptId();
     stage = context.stageId();
     this.allMaps = allMaps;
-    this.readBytes = readBytes;
-    this.aheadBytes = aheadBytes;
+    this.limits = limits;
     statusesFrom = statuses.epoch(); // first: the winners are at least as new
     winners = statuses.winners();
     location = locate(); // also if there is nothing to read: the driver must know the tasks that found nothing
@@ -105,7 +103,7 @@ public final class PartitionOpener {
         if (selection.complete()) {
           long chosen = bytes(selection.segments());
           node.opened(source.local(), chosen, allMaps ? bytes(index.entries()) - chosen : 0);
-          return new SelectedSegments(source, selection.segments(), readBytes, aheadBytes, metrics);
+          return new SelectedSegments(source, selection.segments(), limits, metrics);
         }
         if (!flush() && !relocated()) {
           Map<Integer, Long> incomplete = new TreeMap<>(winners.get(partition));

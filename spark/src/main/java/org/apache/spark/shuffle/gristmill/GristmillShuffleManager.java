@@ -11,6 +11,7 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.api.python.PythonPartitioner;
 import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
@@ -25,6 +26,7 @@ import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.core.plan.SettingNames;
 import org.gristmill.core.plan.Settings;
+import org.gristmill.core.read.SelectedSegments;
 import org.gristmill.spark.node.ExecutorNode;
 import org.gristmill.spark.node.FallbackLog;
 import org.gristmill.spark.node.FallbackReason;
@@ -175,11 +177,19 @@ public final class GristmillShuffleManager implements SparkTransfer {
         new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home, of, partition);
     MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
     PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
-        startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, settings.size(Settings.READ_BYTES),
-        inFlightBytes / RecordIterator.OPENED_MAX);
+        startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, limits(ours));
     RecordIterator records = new RecordIterator(opener, serializer(ours), body -> codec.unwrap(shuffle, body),
         codec.canJoin(ours.relocatable()), numbers, context::killTaskIfInterrupted);
     return new SparkReader<>(ours.dependency(), records, context, env.blockManager(), numbers);
+  }
+
+  /**
+   * Python packs records into batches as it reads them. So in another order a map that runs again would write other
+   * batches, which nobody can tell from records that have moved; its partitions are read in the order of maps.
+   */
+  private SelectedSegments.Limits limits(GristmillShuffleHandle<?, ?, ?> handle) {
+    return new SelectedSegments.Limits(settings.size(Settings.READ_BYTES), inFlightBytes / RecordIterator.OPENED_MAX,
+        handle.dependency().partitioner() instanceof PythonPartitioner ? inFlightBytes : 0);
   }
 
   private SerializerInstance serializer(GristmillShuffleHandle<?, ?, ?> handle) {

@@ -18,6 +18,7 @@
  * SparkContext: dagScheduler executorAllocationManager listenerBus postEnvironmentUpdate schedulerBackend
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
+ * api.python.PythonPartitioner:
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
  * io.CompressionCodec$: createCodec supportsConcatenationOfSerializedStreams
  * memory.MemoryConsumer:
