@@ -17,8 +17,10 @@ PATH=$tools/bin:$PATH
 python3 -B ci/notices.py --check
 
 # 2. Licences, sources, duplicates.
-$CARGO deny --version >/dev/null 2>&1 ||
+if ! $CARGO deny --version >/dev/null 2>&1; then
 	$CARGO install --quiet --debug --locked --root "$tools" --target-dir "$tools/build" cargo-deny@0.20.2
+	rm -rf "$tools/build"
+fi
 $CARGO deny --locked --all-features --log-level error check --hide-inclusion-graph bans licenses sources
 [ "${1:-}" != --quick ] || exit 0
 
