@@ -9,12 +9,11 @@ import threading
 import time
 
 from processes import await_executors, kill_one
-from session import FOLDER, OURS, main, require, session
+from session import FOLDER, main, require, session
 
 MAPS, PARTITIONS, EXECUTORS = 12, 6, 3
 MOMENTS = "maps", "results", "next job"
-REASON = "has run again and has not written what it wrote before"  # for which the job of two shuffles may end
-READ_BYTES = os.environ.get("GRISTMILL_READ_BYTES", "8k")  # partitions above it are read in any order
+READ_BYTES = os.environ.get("GRISTMILL_READ_BYTES", "8k")  # partitions above it are read in several pieces
 
 
 class Marks:
@@ -73,8 +72,10 @@ def sort_by(spark, marks, rows):
 
 
 def two_deep(spark, marks, rows):
-    """Counts by text, then texts by count: what the second shuffle's maps read may come in another order when they
-    run again.
+    """Counts by text, then groups of them.
+
+    Python packs records into batches as it reads them. If it reads in another order when a map runs again, the batches
+    are others, and the plugin cannot look into them.
     """
     counts = pairs(spark, marks, 5003, rows).map(lambda pair: (pair[1], 1)).reduceByKey(lambda a, b: a + b, PARTITIONS)
     found = marks.tasks("result", counts.map(lambda pair: (int(pair[0][:5]) % 5003, pair)).groupByKey(PARTITIONS))
@@ -144,7 +145,7 @@ def struck(job, marks, moment, chance):
 
 def kills(runs=1, seed=1, recovery="recompute", only=None):
     """Each job at each moment, with these seeds."""
-    ended = collections.Counter()
+    jobs = 0
     with session(master=f"local-cluster[{EXECUTORS},1,1024]", spark__deploy__maxExecutorRetries=-1,
                  spark__sql__autoBroadcastJoinThreshold=-1, spark__shuffle__io__retryWait="200ms", spark__network__timeout="60s",
                  spark__gristmill__recovery=recovery, spark__gristmill__read__bytes=READ_BYTES, spark__gristmill__page__bytes="16k",
@@ -163,18 +164,16 @@ def kills(runs=1, seed=1, recovery="recompute", only=None):
                     job, expected = make(spark, marks, chance.choice([6_000, 20_000]))
                     found, before = struck(job, marks, moment, chance)
                     shutil.rmtree(marks.folder, ignore_errors=True)
-                    error = isinstance(found, Exception)
-                    print(of, "ended: " + reason(found) if error else "right" if found == expected == before else "WRONG", flush=True)
-                    if error:
-                        ended[make.__name__] += 1
-                        require(OURS and make == two_deep and moment != "maps" and REASON in str(found), f"{of}: {found}"[:3000])
-                    else:
-                        require(found == expected and before == expected, f"{of}: {len(found)} rows, {len(expected)} expected")
-    return f"right, {runs * len(JOBS) * len(MOMENTS)} jobs" + (f", ended with the reason: {dict(ended)}" if ended else "")
+                    jobs += 1
+                    print(of, reason(found) if isinstance(found, Exception) else "right" if found == before == expected else "WRONG",
+                          flush=True)
+                    require(not isinstance(found, Exception), f"{of}: {found}"[:3000])
+                    require(found == before == expected, f"{of}: {len(found)} rows, {len(expected)} expected")
+    return f"right, {jobs} jobs"
 
 
 def reason(error):
-    return next((line for line in str(error).splitlines() if REASON in line or "Exception" in line), str(error))[:600]
+    return "ended: " + next((line for line in str(error).splitlines() if "Exception" in line), str(error))[:600]
 
 
 if __name__ == "__main__":
