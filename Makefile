@@ -1,6 +1,6 @@
 # make demo       word count of real text, on every processor
 # make test       all tests
-# make lint       formatting, clippy and rustdoc without warnings, dependencies that deny.toml allows, valid links and names
+# make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone, cargo-deny and the oldest Rust find
 # make wheel      the Python package, with the command, as a file that needs no Rust
 # make docs       the documentation as a site, in target/docs/site
 # make spark-jar  the plugin for the installed Spark, without its tests
@@ -63,6 +63,10 @@ lint: need-cargo
 	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
+	sh ci/msrv.sh
+	sh ci/lint.sh
+	bash ci/java.sh
+	python3 -B bench/chart.py --check
 	python3 -B ci/rooms.py
 	python3 -B ci/links.py
 	python3 -B -m doctest ci/names.py

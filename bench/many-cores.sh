@@ -67,10 +67,12 @@ make_input() {
 }
 
 # 1. The machine.
-echo "# Where more workers stop helping: $processors processors, $(uname -m), $(date -u +%F)" >"$verdicts"
-echo >>"$verdicts"
-"$gristmill" --version >>"$verdicts"
-echo >>"$verdicts"
+{
+    echo "# Where more workers stop helping: $processors processors, $(uname -m), $(date -u +%F)"
+    echo
+    "$gristmill" --version
+    echo
+} >"$verdicts"
 timeout -k 5 120 "$gristmill" machine --dir "$data" >"$folder/machine.txt" 2>/dev/null || true
 
 # 2. Six applications.

@@ -40,9 +40,10 @@ import sys
 import tempfile
 import threading
 import time
-import tomllib
 from contextlib import contextmanager
 from pathlib import Path
+
+import tomllib
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
@@ -220,8 +221,8 @@ def measure(name, args, facts):
         print(f"{name}: nothing to run", file=sys.stderr)
         return True
     if "input" in table:
-        path = places["input"]
-        for path in path.rglob("*") if path.is_dir() else [path]:
+        whole = places["input"]
+        for path in whole.rglob("*") if whole.is_dir() else [whole]:
             with open(path, "rb", buffering=0) as file:  # into the page cache
                 while file.read(1 << 20):
                     pass
@@ -260,7 +261,8 @@ def measure(name, args, facts):
             "name": command.name, "command": command.public(), "env": command.env, "version": command.says_version(places),
             "wall_s": spread(walls), "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
             "memory": None if args.no_memory else command.memory(args.timeout),
-            "own_time": command.seconds is not None, "times_first": statistics.median(walls) / first, "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
+            "own_time": command.seconds is not None, "times_first": statistics.median(walls) / first,
+            "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
         })
     report = {"set": name, "what": table["what"], "input": table.get("input"), "when": now(), "machine": facts,
               "rounds": rounds, "answer": next(iter(answers.values()), ""), "failures": failures, "results": results}
@@ -293,7 +295,8 @@ def as_table(report):
         memory = " | " if r["memory"] is None else f"{r['memory']['rss_max_mb']:.1f} | {r['memory']['pss_tree_mb']:.1f}"
         note = {True: "", False: "**another answer**", None: "answer not compared"}[r["same_answer"]]
         note += " the query alone, as it says itself" if r["own_time"] else ""
-        lines.append(f"| {r['name'].replace('|', chr(92) + '|')} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
+        name = r["name"].replace("|", chr(92) + "|")
+        lines.append(f"| {name} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
                      f"{r['cpu_s']['median']:.3f} | {memory} | {note} |")
     lines += ["", "```"]
     for r in report["results"]:

@@ -462,6 +462,7 @@ more pipeline xz -- sh -c 'gzip -6 -c words.txt | xz -1 -T{workers} --block-size
 more loopback "$python" -- sh socket.sh "$python" '{workers}'
 more polling "$python" -- "$python" poll.py '{workers}'
 more uneven "$python" -- "$python" uneven.py '{workers}'
+# shellcheck disable=SC2016  # `sh` expands it
 more ignores sh -- sh -c ': {workers}; i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'
 more sleep sh -- sh -c ': {workers}; sleep 0.7'
 more short true -- true '{workers}'

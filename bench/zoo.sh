@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs `gristmill scale` on programs whose limit is known: bench/zoo.sh GRISTMILL ZOO [OPTION...] >zoo.md
 #
-# ZOO is target/debug/examples/zoo (cargo build --package gristmill-diagnose --examples). OPTIONs are those of
+# ZOO is target/debug/examples/zoo (cargo build --package gristmill-scale --examples). OPTIONs are those of
 # `gristmill scale`. The folder for temporary files (TMPDIR) must lie on a disk. As root the script makes cgroups for a slow
 # disk and for a quota of processors. ONLY="spin files" tries only these kinds, and REPORTS=FOLDER keeps the whole reports.
 # GRISTMILL_HIDE=events,tracing,schedstat,pressure makes it tier C, and ,wchan one whose kernel tells even less.

@@ -21,8 +21,9 @@ coverage='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-
 target=$(rustc --version --verbose | sed -n 's/^host: //p')
 RUSTFLAGS="$coverage --cfg fuzzing" cargo build --manifest-path fuzz/Cargo.toml --release --locked --target "$target"
 
-[ $# -gt 0 ] || set -- $(ls fuzz/corpus)
+[ $# -gt 0 ] || set -- fuzz/corpus/*
 for name; do
+    name=${name##*/}
     echo "$name"
     mkdir -p "fuzz/found/$name"
     "${CARGO_TARGET_DIR:-fuzz/target}/$target/release/$name" -runs="$count" -seed=1 -max_len=4096 -timeout=10 -rss_limit_mb=512 \

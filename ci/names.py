@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HISTORY = ("CHANGELOG.md", "bench/runs/")
 PROGRAMS = {".rs", ".java", ".py", ".sh", ".toml", ".yml"}
-#: Names of the kernel and of PySpark that documents mention and no program here uses.
-FOREIGN = {"applyInPandas", "copy_file_range", "protected_fifos", "protected_regular"}
+#: Names of the kernel, of clippy and of PySpark that documents mention and no program here uses.
+FOREIGN = {"applyInPandas", "copy_file_range", "incompatible_msrv", "protected_fifos", "protected_regular"}
 PATH = re.compile(r"(?<![\w/.~-])(?:\.\./)*((?:bench|ci|crates|docs|fuzz|python|spark)/[\w./-]*\w)")
 FILE = re.compile(r"`([\w./-]+\.(?:rs|java|py|sh|md|toml))`")
 NAME = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+|[A-Z][a-z0-9]+)+)(\.\.\.)?`")
@@ -85,7 +85,7 @@ def main():
     texts, words = {}, set()
     for name in files:
         suffix = Path(name).suffix
-        if name.startswith(HISTORY) or suffix != ".md" and suffix not in PROGRAMS:
+        if name.startswith(HISTORY) or (suffix != ".md" and suffix not in PROGRAMS):
             continue
         text = (ROOT / name).read_text()
         if suffix != ".md":

@@ -119,6 +119,7 @@ check() {
     fi
 }
 # Prints the share of what crosses in per mille.
+# shellcheck disable=SC2016  # awk's variables
 remote='function remote(name) { for (key in bytes) { split(key, of, " "); if (of[1] == name) { all += bytes[key]; split(of[2], node, "_"); if (node[2] != node[5]) cross += bytes[key] } } return all ? 1000 * cross / all : -1 }
     $3 ~ /^node_.*_bytes$/ { bytes[$2 " " $3] = $4 }'
 for placement in auto pinned by-node off; do

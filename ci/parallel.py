@@ -25,7 +25,7 @@ def case(chance):
     lists = []
     for at in range(chance.randint(1, 3)):
         values = ["".join(chance.choices(LETTERS, k=chance.randint(0, 6))) for _ in range(chance.randint(1, 3))]
-        lists += [chance.choice([":::", ":::+"]) if at else ":::"] + values
+        lists += [chance.choice([":::", ":::+"]) if at else ":::", *values]
     each = chance.choice([None, None, 1, 2, 3])
     return ["-n", str(each)] if each else [], command, lists
 

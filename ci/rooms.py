@@ -33,7 +33,7 @@ class Module:
                 self.reexports[item] = prefix
 
     def path(self):
-        return self.parent.path() + [self.name] if self.parent else []
+        return [*self.parent.path(), self.name] if self.parent else []
 
     def top(self):
         return self.parent.top() if self.parent else self

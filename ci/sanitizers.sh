@@ -39,6 +39,7 @@ thread() {
     run thread -Zbuild-std --package gristmill-os --lib --test region
 }
 
-for which in ${*:-address thread}; do
+[ $# -gt 0 ] || set -- address thread
+for which; do
     "$which"
 done

@@ -6,19 +6,19 @@ set -euo pipefail
 cd "$(dirname "$0")/../spark"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tests='AnswersTest CodecsTest FallbackTest MetricsTest RecomputeFaultsTest WaitsTest'
+tests=({Answers,Codecs,Fallback,Metrics,RecomputeFaults,Waits}Test)
 
 # JUnit and Mockito come from the build, Spark from pip.
 mvn -B -q dependency:copy-dependencies -DincludeScope=test -DoutputDirectory="$work/junit" \
     -DincludeGroupIds=org.junit.jupiter,org.mockito,net.bytebuddy,org.objenesis
 mvn -B -q dependency:copy -Dartifact=org.junit.platform:junit-platform-console-standalone:1.11.4 -DoutputDirectory="$work/junit"
-opens=$(sed -n 's:.*<spark.opens>\(.*\)</spark.opens>.*:\1:p' pom.xml)
+read -ra opens <<<"$(sed -n 's:.*<spark.opens>\(.*\)</spark.opens>.*:\1:p' pom.xml)"
 
 failed=0
-for version in "${@:-4.0.5 4.1.4 4.2.1 4.3.0}"; do
-  for one in $version; do
+[ $# -gt 0 ] || set -- 4.0.5 4.1.4 4.2.1 4.3.0
+for version; do
     python3 -m venv "$work/venv"
-    "$work/venv/bin/pip" install -q "pyspark==$one"
+    "$work/venv/bin/pip" install -q "pyspark==$version"
     home=$("$work/venv/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
     said=$(./jar.sh "$home")
     cp "${said% is for Spark *}" "$work/gristmill.jar"
@@ -29,13 +29,12 @@ for version in "${@:-4.0.5 4.1.4 4.2.1 4.3.0}"; do
     # Executors find the plugin and the tests only through the environment, so that they run pip's Spark.
     JDK_JAVA_OPTIONS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' SPARK_HOME=$home SPARK_SCALA_VERSION=2.13 SPARK_LOCAL_IP=127.0.0.1 \
         SPARK_DIST_CLASSPATH="$work/gristmill.jar:$work/classes" \
-        java -Xmx1500m $opens -cp "$work/gristmill.jar:$work/classes:$home/jars/*:$work/junit/*" \
+        java -Xmx1500m "${opens[@]}" -cp "$work/gristmill.jar:$work/classes:$home/jars/*:$work/junit/*" \
         org.junit.platform.console.ConsoleLauncher execute --details=summary --disable-banner \
-        --select-package org.gristmill.core $(printf -- '--select-class org.apache.spark.shuffle.gristmill.%s ' $tests) \
+        --select-package org.gristmill.core "${tests[@]/#/--select-class=org.apache.spark.shuffle.gristmill.}" \
         >"$work/out" 2>"$work/err" || failed=1
-    echo "Spark $one: $(grep -E 'tests (successful|failed)' "$work/out" | tr -s '[] \n' ' ')"
+    echo "Spark $version: $(grep -E 'tests (successful|failed)' "$work/out" | tr -s '[] \n' ' ')"
     grep -A8 -E '^ +(JUnit Jupiter:|=>)' "$work/out" || true
     rm -rf "$work/venv"
-  done
 done
 exit $failed

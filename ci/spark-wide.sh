@@ -3,12 +3,18 @@
 #   ci/spark-wide.sh [CASE...]
 # Without a case all of them run, one after the other. A line is printed for each: what was seen, and the seconds it took. Needs a JDK,
 # pyspark (python3, or PYTHON), for "connect" also its client (pip install "pyspark[connect]"), for the disks root; 8 GiB of memory
-# for huge-record and 6 GiB for large-partition, 3 GiB else. LOGS=FOLDER keeps the logs.
+# for huge-record and 6 GiB for large-partition, 3 GiB else. LOGS=FOLDER keeps the logs. GRISTMILL_SHUFFLE=sort runs
+# the cases with the sort shuffle, to see what it does.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 declare -A files=(
     [records]='large-partition large-records huge-record'
-    [disks]='one-executor-full one-of-two-disks-full all-disks-full'
+    [disks]='one-executor-full one-of-two-disks-full all-disks-full
+        reader-spills-on-full-disk reader-spills-on-full-disks reader-spills-with-one-of-two-disks-full'
+    [cached]='cached-frames-lost'
+    [memory]='off-heap codecs'
+    [idle]='idle-executors idle-executors-decommissioned'
+    [python_kills]='python-kills'
     [streaming]='streaming-state streaming-join'
     [stages]='barrier checkpoint cancelled jobs-side-by-side'
     [servers]='standalone-client standalone-cluster connect thrift'
@@ -23,8 +29,11 @@ logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
 [ -n "${LOGS:-}" ] || trap 'rm -rf "$logs"' EXIT
 
+# An executor lives for seconds; it need not be compiled twice.
+export JDK_JAVA_OPTIONS=${JDK_JAVA_OPTIONS--XX:TieredStopAtLevel=1 -XX:+UseSerialGC}
+
 wrong=0 known=0
-for file in records disks streaming stages servers many; do
+for file in records disks cached memory idle python_kills streaming stages servers many; do
     for name in ${files[$file]}; do
         if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
         known=$((known + 1))

@@ -2,24 +2,22 @@
 # Is the command built only from permitted crates?
 #
 #     ci/supply.sh            licences, sources, duplicates and advisories (deny.toml), and the notices in THIRD-PARTY.md
-#     ci/supply.sh --quick    the same without advisories, with the installed tools; prints what was not checked
+#     ci/supply.sh --quick    the same without advisories
 #
-# cargo-deny is installed if it is missing, except with --quick.
+# cargo-deny is installed in target/ if it is missing, which takes some minutes once. A build without optimisation is quick enough.
 set -eu
 cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}
+mkdir -p "${CARGO_TARGET_DIR:-target}/tools"
+tools=$(cd "${CARGO_TARGET_DIR:-target}/tools" && pwd)
+PATH=$tools/bin:$PATH
 
 # 1. The notices match the crates in Cargo.lock.
 python3 -B ci/notices.py --check
 
 # 2. Licences, sources, duplicates.
-if ! $CARGO deny --version >/dev/null 2>&1; then
-	if [ "${1:-}" = --quick ]; then
-		echo 'cargo-deny is not installed, so licences, sources and duplicates of crates were not checked; ci/supply.sh installs it'
-		exit
-	fi
-	$CARGO install --locked cargo-deny
-fi
+$CARGO deny --version >/dev/null 2>&1 ||
+	$CARGO install --quiet --debug --locked --root "$tools" --target-dir "$tools/build" cargo-deny@0.20.2
 $CARGO deny --locked --all-features --log-level error check --hide-inclusion-graph bans licenses sources
 [ "${1:-}" != --quick ] || exit 0
 

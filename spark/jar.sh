@@ -17,15 +17,15 @@ name=${name%.jar}
 scala=${name%%-*}
 version=${name#*-}
 case $scala-$version in
-2.13-4.0.*) oldest=4.0 layers='spark-4.0 spark-before-4.3' ;;
-2.13-4.[12].*) oldest=4.1 layers='spark-4.1 spark-before-4.3' ;;
-2.13-4.3.*) oldest=4.3 layers='spark-4.1 spark-4.3' ;;
+2.13-4.0.*) oldest=4.0 layers=(spark-4.0 spark-before-4.3) ;;
+2.13-4.[12].*) oldest=4.1 layers=(spark-4.1 spark-before-4.3) ;;
+2.13-4.3.*) oldest=4.3 layers=(spark-4.1 spark-4.3) ;;
 *) echo "spark/jar.sh: $home has Spark $version for Scala $scala; the plugin is for Spark 4.0 to 4.3, whose Scala is 2.13" >&2 && exit 1 ;;
 esac
 classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
 cd "$here/src"
-find main/java $(printf '%s/java ' $layers) -name '*.java' >"$classes/sources"
+find main/java "${layers[@]/%//java}" -name '*.java' >"$classes/sources"
 javac --release 17 -nowarn -cp "$home/jars/*" -d "$classes/out" "@$classes/sources"
 mkdir -p "$here/target"
 jar=$here/target/gristmill-spark-${oldest}_$scala-$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml").jar

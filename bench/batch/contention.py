@@ -4,10 +4,10 @@
     python3 bench/batch/contention.py GRISTMILL PROGRAMS ROUNDS > rows.csv
     python3 bench/batch/contention.py rows.csv        # the summary
 
-PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs). Two or three of each run on two processors, all at once: chosen by the queue
-(--by-bandwidth), in the system's order, and by an oracle that puts a triad beside a computation at all times. The ways alternate, in reverse order in every
-second round. Contention is the time of a triad beside a triad, divided by its time beside a computation; it is measured before and after each round, and the row has the mean.
-On a machine that is shared with others, it comes and goes.
+PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs). Two or three of each run on two processors, all at once: chosen by
+the queue (--by-bandwidth), in the system's order, and by an oracle that puts a triad beside a computation at all times. The ways alternate,
+in reverse order in every second round. Contention is the time of a triad beside a triad, divided by its time beside a computation; it is
+measured before and after each round, and the row has the mean. On a machine that is shared with others, it comes and goes.
 """
 
 import collections

@@ -25,7 +25,7 @@ def gains(rows, kind, way):
         if row["experiment"] == kind and row["measure"] == "makespan_s":
             spans[(row["setting"], int(row["number"]))][row["subject"]] = float(row["value"])
     numbers = sorted(number for setting, number in spans if setting == way)
-    groups = lambda number: spans[(way, number)].items()  # noqa: E731
+    groups = lambda number: spans[(way, number)].items()
     return [statistics.mean(100 * (1 - span / spans[("Linux", number)][group]) for group, span in groups(number)) for number in numbers]
 
 
@@ -39,8 +39,8 @@ def main():
     low = min(0, *(min(line) for line in smooth.values())) // 1
     high = -(-max(max(line) for line in smooth.values()) // 1)
     count = max(len(line) for line in smooth.values())
-    x = lambda at: LEFT + (WIDTH - LEFT - 12) * at / (count - 1)  # noqa: E731
-    y = lambda gain: HEIGHT - 44 - (HEIGHT - 44 - TOP) * (gain - low) / (high - low)  # noqa: E731
+    x = lambda at: LEFT + (WIDTH - LEFT - 12) * at / (count - 1)
+    y = lambda gain: HEIGHT - 44 - (HEIGHT - 44 - TOP) * (gain - low) / (high - low)
     print(f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT + 40}' font-family='sans-serif' font-size='11'>")
     print(f"<title>Gain over Linux by the number of executions</title><rect width='{WIDTH}' height='{HEIGHT + 40}' fill='#fff'/>")
     for mark in range(int(low), int(high) + 1):

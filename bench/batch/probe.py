@@ -3,9 +3,9 @@
 
     python3 bench/batch/probe.py PROGRAMS ROUNDS > rows.csv
 
-PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs) and `probe` (bench/batch/probe.rs). In each round, a triad runs beside a
-computation and beside a triad, whose times give the contention; between them, each kind of probe reads beside two computations, and beside a triad and a computation. A row
-has the contention before and after, and the median of each kind in both cases.
+PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs) and `probe` (bench/batch/probe.rs). In each round,
+a triad runs beside a computation and beside a triad, whose times give the contention; between them, each kind of probe reads beside two
+computations, and beside a triad and a computation. A row has the contention before and after, and the median of each kind in both cases.
 """
 
 import contextlib

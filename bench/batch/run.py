@@ -6,9 +6,9 @@
 PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs). TASKs are words in the names of tasks to measure: all, if there are none. The
 ways of a task alternate, in reverse order in every second round.
 "system order" runs the same programs at the same time in the same cgroups, and lets the system share the processors out. (Started by a shell,
-they would share one cgroup, and get less of a machine on which something else runs.) A way whose command is not installed is left out, and so is a
-program of the groups. PYTHON names an interpreter with NumPy. A row has the seconds from the start to the end of the last program, the mean of the seconds to the end of
-each (only where the queue tells it), and the load of the machine before.
+they would share one cgroup, and get less of a machine on which something else runs.) A way whose command is not installed is left out, and so
+is a program of the groups. PYTHON names an interpreter with NumPy. A row has the seconds from the start to the end of the last program, the
+mean of the seconds to the end of each (only where the queue tells it), and the load of the machine before.
 """
 
 import contextlib

@@ -1,6 +1,5 @@
 """Word count as a user of ClickHouse writes it (pip install chdb)."""
 import chdb
-
 from arguments import parse
 
 args = parse()

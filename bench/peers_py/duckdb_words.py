@@ -1,6 +1,5 @@
 """Word count as a user of DuckDB writes it (pip install duckdb)."""
 import duckdb
-
 from arguments import parse, show
 
 args = parse()

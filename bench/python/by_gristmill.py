@@ -1,7 +1,8 @@
 """The tasks as a user of Gristmill writes them."""
 
-import gristmill as gm
 from tasks import TINY_TASKS, WORKERS, median, pairs, square
+
+import gristmill as gm
 
 gm.configure(workers=WORKERS)
 

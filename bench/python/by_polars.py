@@ -5,8 +5,8 @@ import os
 from tasks import WORKERS
 
 os.environ["POLARS_MAX_THREADS"] = str(WORKERS)
-import numpy  # noqa: E402
-import polars  # noqa: E402  reads the number of threads when imported
+import numpy
+import polars
 
 
 def words(text: str, rows: list[str]) -> dict[str, int]:

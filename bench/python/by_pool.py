@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from multiprocessing import get_context
 
-from tasks import TINY_TASKS, WORKERS, pairs as pairs_of, square
+from tasks import TINY_TASKS, WORKERS, square
+from tasks import pairs as pairs_of
 
 
 def pieces(path: str) -> Iterator[tuple[str, int, int]]:

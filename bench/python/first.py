@@ -100,7 +100,8 @@ def main() -> None:
     if args.output:
         args.output.mkdir(parents=True, exist_ok=True)
         (args.output / "rows.json").write_text("[\n" + ",\n".join(map(json.dumps, runs)) + "\n]\n")
-        head = f"# How soon records come in Python\n\n`bench/python/first.py --rounds {args.rounds}`, {os.cpu_count()} processors, Python {platform.python_version()}.\n\n"
+        machine = f"{os.cpu_count()} processors, Python {platform.python_version()}"
+        head = f"# How soon records come in Python\n\n`bench/python/first.py --rounds {args.rounds}`, {machine}.\n\n"
         (args.output / "README.md").write_text(head + table)
 
 

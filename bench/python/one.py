@@ -24,7 +24,7 @@ def main() -> None:
     if task in ("groups", "large"):
         # What reads the rows, for those that would import it within the job.
         import numpy  # noqa: F401
-        import pyarrow.dataset  # noqa: F401
+        import pyarrow.dataset
         import pyarrow.parquet  # noqa: F401
     # `pairs` is what the task's function in tasks.py is called.
     function = getattr(module, {"pairs": "pairs_", "second": "start"}.get(task, task))

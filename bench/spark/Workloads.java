@@ -29,7 +29,7 @@ import scala.Tuple2;
  *  Workloads NAME MAPS PARTITIONS BYTES [FILE]        runs a job; prints "answer N seconds S"
  * </pre>
  *
- * {@code sparksort} is the one of the paper and reads the text; {@code wordcount}, {@code sort}, {@code terasort}, {@code join},
+ * {@code sparksort} is the one of OPS and reads the text; {@code wordcount}, {@code sort}, {@code terasort}, {@code join},
  * {@code aggregation} and {@code pagerank} are made like those of HiBench, on data that the maps generate from seeds (about BYTES
  * of it); {@code tiny} is many shuffles of a few kilobytes; {@code floor} has the tasks of {@code sparksort}, reads the text and shuffles
  * nothing. The answer does not depend on the order of records, nor on which shuffle was used.

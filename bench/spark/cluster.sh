@@ -5,12 +5,14 @@
 #   disks     the same, and each host keeps its shuffle files on a disk of its own: a loop device that does $DISK_BYTES bytes and
 #             $DISK_OPS operations per second each way
 #
-# The disk is what the paper's hosts have for each core (31 MB/s and 750 operations/s for four), times the cores that a host has: one, or
+# The disk is what the hosts of OPS (Cheng et al. 2020) have for each core (31 MB/s and 750 operations/s for four), times the cores that a host has: one, or
 # its part of the machine's if there are fewer of them than hosts. With two cores: 5.2 MB/s, 125 operations/s. Its data are small
 # beside the memory of the machine, so what has reached a disk is dropped from the page cache every second. Hosts need root.
 # cluster_up KIND makes one and sets $conf, what spark-submit must be told; cluster_down, to be called at exit, removes all of it.
 # cpu_seconds says how much processor time all of it has used so far, where there is cgroup v1 to count it (else 0).
 
+# shellcheck shell=bash disable=SC2034 # pair.sh reads conf
+: "${SPARK:?}" "${work:?}" "${memory:?}"
 net=10.77.0 hosts=3 accounts=/sys/fs/cgroup/cpuacct
 cores=$(nproc) && [ "$cores" -le $hosts ] || cores=$hosts
 disk_bytes=${DISK_BYTES:-$((31000000 * cores / (4 * hosts)))} disk_ops=${DISK_OPS:-$((750 * cores / (4 * hosts)))}
@@ -45,7 +47,7 @@ cluster_up() {
       pids+=($!)
     fi
     for ((i = 1; i <= hosts; i++)); do await "worker$i.log" 'Successfully registered'; done
-    conf=(--master "spark://$net.254:7077" --conf spark.driver.host="$net.254" --conf spark.cores.max=$hosts)
+    conf=(--master "spark://$net.254:7077" --conf spark.driver.host="$net.254" --conf spark.cores.max="$hosts")
     ;;
   *)
     echo "cluster.sh: no cluster is called $1 (loopback, hosts, disks)" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Disk operations and requests for blocks in each second of a run, as the paper draws them. Linux.
+"""Disk operations and requests for blocks in each second of a run, as OPS (Cheng et al. 2020) draws them. Linux.
 
     over_time.py sample SAMPLES FOLDER...                 until it is ended: what the disks of these folders have done so far, twice a second
     over_time.py table SAMPLES LOG [key=value ...]        one JSON line from the samples and the run's Spark event log; the extra pairs are copied
@@ -8,6 +8,7 @@
 A request is a block that a reduce task has fetched; they are counted in the second in which the task ended.
 """
 import collections
+import itertools
 import json
 import os
 import sys
@@ -34,7 +35,7 @@ def sample(path, folders):
 
 def per_second(samples, begin):
     seconds = collections.Counter()
-    for (_, before), (at, done) in zip(samples, samples[1:]):
+    for (_, before), (at, done) in itertools.pairwise(samples):
         seconds[int(at - begin)] += done - before
     return seconds
 
@@ -55,7 +56,8 @@ def table(samples, log, pairs):
                     maps_end = second
     disk = per_second([one for one in samples if one[0] >= begin], begin)
     end = max([*disk, *requests])
-    print(json.dumps(pairs | {"maps_end": maps_end, "operations": [disk[s] for s in range(end + 1)], "requests": [requests[s] for s in range(end + 1)]}))
+    counts = {"operations": [disk[s] for s in range(end + 1)], "requests": [requests[s] for s in range(end + 1)]}
+    print(json.dumps(pairs | {"maps_end": maps_end} | counts))
 
 
 def chart(path):
@@ -63,13 +65,13 @@ def chart(path):
         runs = {run["shuffle"]: run for run in map(json.loads, file)}
     seconds = max(len(run["operations"]) for run in runs.values())
     height = 2 * PANEL + 2 * GAP + 24
-    x = lambda second: LEFT + (WIDTH - LEFT - 12) * second / seconds  # noqa: E731
+    x = lambda second: LEFT + (WIDTH - LEFT - 12) * second / seconds
     print(f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' font-family='sans-serif' font-size='11'>")
     print(f"<title>Disk operations and requests in each second</title><rect width='{WIDTH}' height='{height}' fill='#fff'/>")
     for panel, (key, title) in enumerate({"operations": "disk operations per second", "requests": "blocks fetched per second"}.items()):
         top = 20 + panel * (PANEL + GAP)
         high = max(1, *(max(run[key]) for run in runs.values()))
-        y = lambda value: top + PANEL * (1 - value / high)  # noqa: B023, E731
+        y = lambda value: top + PANEL * (1 - value / high)  # noqa: B023
         print(f"<text x='{LEFT}' y='{top - 6}'>{title}</text>")
         for mark in (0, high // 2, high):
             print(f"<path d='M{LEFT} {y(mark):.1f}H{WIDTH - 12}' stroke='#e2e2e2'/>")

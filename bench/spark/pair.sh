@@ -14,6 +14,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=$1 cluster=$2 job=$3 maps=$4 partitions=$5 bytes=$6
 memory=${MEMORY:-1024}
 work=${WORK:-$(mktemp -d)}
+read -ra extra <<<"${EXTRA:-}"
+read -ra note <<<"${NOTE:-}"
 mkdir -p "$work/classes" "$work/local" "$work/workers"
 . "$here/cluster.sh"
 mkdir -p "$work/classes/META-INF/services"
@@ -43,13 +45,13 @@ run() { # run NAME CONF...: leaves the answer in $answer
     --conf spark.scheduler.minRegisteredResourcesRatio=1 --conf spark.scheduler.maxRegisteredResourcesWaitingTime=120s \
     --conf spark.hadoop.fs.local.block.size=1073741824 --conf spark.serializer=org.apache.spark.serializer.KryoSerializer \
     --conf spark.eventLog.enabled=true --conf spark.eventLog.dir="file://$work/events" \
-    --conf spark.eventLog.compress=false --conf spark.eventLog.rolling.enabled=false ${EXTRA:-} "$@" --class Workloads \
+    --conf spark.eventLog.compress=false --conf spark.eventLog.rolling.enabled=false "${extra[@]}" "$@" --class Workloads \
     "$work/jobs.jar" "$job" "$maps" "$partitions" "$bytes" "file://$text" 2>"$work/$name.err" >"$work/$name.out"
   end=$(date +%s.%N)
   read -r _ answer _ seconds < <(grep '^answer ' "$work/$name.out")
   python3 "$here/events.py" "$work"/events/* cluster="$cluster" job="$job" shuffle="$name" maps="$maps" partitions="$partitions" \
     bytes="$bytes" answer="$answer" seconds="$seconds" process_seconds="$(echo "$end - $start" | bc)" \
-    cpu_seconds="$(echo "$(cpu_seconds) - $used" | bc)" load="$(cut -d' ' -f1 /proc/loadavg)" ${NOTE:-} >"$work/$name.json"
+    cpu_seconds="$(echo "$(cpu_seconds) - $used" | bc)" load="$(cut -d' ' -f1 /proc/loadavg)" "${note[@]}" >"$work/$name.json"
   if [ -n "${THREADS:-}" ]; then
     kill "$sampler"
     wait "$sampler" || true # it was ended

@@ -11,6 +11,7 @@ killed when half of the maps are done (maps), or when a quarter of the reduce ta
 A line of JSON for each run is appended to OUT: seconds of the job, processor seconds of all executors, the most that store files (what
 homes keep) and kept files (what senders keep, with resend) had at a time, the largest resident memory of an executor, and the machine's load.
 """
+import contextlib
 import json
 import os
 import shutil
@@ -81,10 +82,8 @@ class Watch(threading.Thread):
             for name in files:
                 ending = os.path.splitext(name)[1]
                 if ending in now:
-                    try:
+                    with contextlib.suppress(OSError):
                         now[ending] += os.path.getsize(os.path.join(root, name))
-                    except OSError:
-                        pass
         for ending, size in now.items():
             self.bytes[ending] = max(self.bytes[ending], size)
 
@@ -149,7 +148,7 @@ def main():
         for fault in FAULTS:
             for way in WAYS if number % 2 == 0 else reversed(WAYS):
                 run = subprocess.run([sys.executable, __file__, out, plugin, way, fault, str(rows), str(maps)], check=True,
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                     capture_output=True, text=True)
                 line = run.stdout.strip().splitlines()[-1]
                 answers.add(str(json.loads(line)["answer"]))
                 with open(out, "a", encoding="utf-8") as runs:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Medians of the runs that pair.sh has made, as a table: table.py RUNS.jsonl...
 
-The last column is the seconds of each over the sort shuffle's, or over those of the plugin before a change. shuffle_s is the paper's shuffle time: writing (with us that includes waiting for
-pages) and waiting for fetches, summed over tasks.
+The last column is the seconds of each over the sort shuffle's, or over those of the plugin before a change. shuffle_s is the shuffle time of
+OPS (Cheng et al. 2020): writing (with us that includes waiting for pages) and waiting for fetches, summed over tasks.
 """
 import collections
 import json

@@ -25,12 +25,13 @@ appender.console.layout.pattern = %m%n
 logger.gristmill.name = org.apache.spark.shuffle.gristmill
 logger.gristmill.level = info
 LOG
+read -ra extra <<<"${EXTRA:-}"
 for ((run = 0; run < runs; run++)); do
   "$SPARK/bin/spark-submit" --master "local-cluster[$executors,1,$memory]" --driver-memory 512m --jars "$PLUGIN" \
     --driver-java-options "-Dlog4j2.configurationFile=file:$work/log4j2.properties" \
     --conf spark.executor.memory="${memory}m" --conf spark.local.dir="$work/local" --conf spark.ui.enabled=false \
     --conf spark.scheduler.minRegisteredResourcesRatio=1 --conf spark.scheduler.maxRegisteredResourcesWaitingTime=120s \
-    --conf spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager ${EXTRA:-} \
+    --conf spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager "${extra[@]}" \
     --class Zipf "$work/zipf.jar" "$maps" "$partitions" "$records" >"$work/out" 2>"$work/err"
   grep -q "^records $((maps * records))$" "$work/out"
   sed -nE 's/^shuffle 0 is written: .* on ([0-9]+) executors, (.*) \(fit ([0-9.]+)\);.* written, ([0-9.]+) off .* fullest home ([0-9.]+) x .* round robin ([0-9.]+) x$/{"executors": \1, "placed_by": "\2", "fit": \3, "prediction_error": \4, "fullest": \5, "round_robin": \6, /p' "$work/err" |

@@ -119,7 +119,7 @@ def case_of(rng, folder, style, contents, tables, bad_lines, skips, arguments, e
     is_open = any(table.is_open for table in tables)
     is_bad = is_bad or all(table.is_empty for table in tables)
     says, aside = None, 0
-    if is_open and not bad_lines or len(bad_lines) == 1 and not is_open:
+    if (is_open and not bad_lines) or (len(bad_lines) == 1 and not is_open):
         says = "is not closed before the end of the file" if is_open else f"line {bad_lines[0]}: "
     if skips and bad_lines:
         most = rng.choice([len(bad_lines), "all", len(bad_lines) - 1])
@@ -150,7 +150,7 @@ def total(rng, folder, style, damage):
     key, value = rng.sample(range(width), 2)
     contents, tables = contents_of(rng, style, width, {value}, damage, skips)
     sums, bad_lines = {}, [line for table in tables for line in table.bad_lines]
-    for line, row in (row for table in tables for row in table.rows):
+    for line, row in (row for one in tables for row in one.rows):
         number = number_of(row[value])
         if isinstance(number, str):
             bad_lines.append(line)
@@ -167,7 +167,7 @@ def line(rng, folder, style, damage):
     x, y = rng.sample(range(width), 2)
     contents, tables = contents_of(rng, style, width, {x, y}, damage, skips)
     xs, bad_lines = [], [line for table in tables for line in table.bad_lines]
-    for line, row in (row for table in tables for row in table.rows):
+    for line, row in (row for one in tables for row in one.rows):
         pair = [number_of(row[place]) for place in (x, y)]
         if None in pair:
             continue

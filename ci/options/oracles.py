@@ -148,7 +148,7 @@ def as_table(style, rows, places):
 def string_match(rng, folder):
     contents = texts(rng)
     lines = [line.removesuffix(b"\r") for text in contents for line in text.split(b"\n")]
-    keys = [key for key in dict.fromkeys(rng.choices(lines, k=5) + [b"absent"]) if key]
+    keys = [key for key in dict.fromkeys([*rng.choices(lines, k=5), b"absent"]) if key]
     lines_of_keys = b"\n".join(keys) + b"\n"
     # No mark of UTF-16; empty keys are left out.
     data, end = packed(rng, b"\n" * lines_of_keys.startswith(b"\xff\xfe") + lines_of_keys)
@@ -294,7 +294,7 @@ def pca(rng, folder):
 def tile_search(rng, folder):
     rows, columns = rng.choice([(2, 2), (2, 3), (3, 2), (1, 4), (3, 3)])
     depth = rng.randint(0, 12)
-    start = tuple(range(1, rows * columns)) + (0,)
+    start = (*range(1, rows * columns), 0)
     seen, frontier, counts = {start}, [start], []
     while frontier and len(counts) <= depth:
         counts.append(len(frontier))
@@ -303,7 +303,7 @@ def tile_search(rng, folder):
             at = state.index(0)
             for move in (-1, 1, -columns, columns):
                 to = at + move
-                if not 0 <= to < len(state) or abs(move) == 1 and to // columns != at // columns:
+                if not 0 <= to < len(state) or (abs(move) == 1 and to // columns != at // columns):
                     continue
                 tiles = list(state)
                 tiles[at], tiles[to] = tiles[to], 0

@@ -1,6 +1,7 @@
 """Subcommands of gristmill-lab: generate, terasort, experiment. `program` is that command."""
 
 import collections
+import itertools
 import json
 import re
 import shlex
@@ -90,7 +91,7 @@ def terasort(program, rng, folder):
         raise Wrong(f"{shlex.join(line)}\nthe records are not sorted")
     # The findings of validate: the number of records, the sum of their CRC-32, and equal keys.
     checksum = sum(map(zlib.crc32, records)) % 2**64
-    duplicates = sum(a[:10] == b[:10] for a, b in zip(records, records[1:]))
+    duplicates = sum(a[:10] == b[:10] for a, b in itertools.pairwise(records))
     wanted = f"{count} records, checksum {checksum:016x}, {duplicates} duplicate keys\n".encode()
     for found in [call(program, folder, "terasort", "validate", "sorted"), call(program, folder, "terasort", "validate", input=b"".join(records))]:
         if found != wanted:

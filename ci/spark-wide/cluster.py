@@ -6,7 +6,6 @@ import subprocess
 import time
 
 import pyspark
-
 from session import FOLDER
 
 SPARK = os.path.dirname(pyspark.__file__)

@@ -5,26 +5,12 @@ import os
 import subprocess
 import time
 
+from processes import java_processes
 from session import FOLDER, main, require, session
 
 ROUNDS = 200
 ROWS = 4_000
 MIB = 1 << 20
-
-
-def java_processes():
-    """The driver and the executors below this process, by name."""
-    found, waiting = {}, [os.getpid()]
-    while waiting:
-        parent = waiting.pop()
-        for process in subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True).stdout.split():
-            waiting.append(int(process))
-            line = open(f"/proc/{process}/cmdline").read().split("\0")
-            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in line:
-                found["executor " + line[line.index("--executor-id") + 1]] = process
-            elif "org.apache.spark.deploy.SparkSubmit" in line:
-                found["driver"] = process
-    return found
 
 
 def state(process):

@@ -13,6 +13,9 @@ FOLDER = os.environ["GRISTMILL_FOLDER"]  # for local folders, checkpoints and lo
 MANAGER = "org.apache.spark.shuffle.gristmill.GristmillShuffleManager"
 
 
+OURS = os.environ.get("GRISTMILL_SHUFFLE") != "sort"
+
+
 def settings(ours):
     """Returns the settings of every case: our shuffle for each job, however small, or Spark's."""
     common = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
@@ -24,7 +27,7 @@ def settings(ours):
 
 
 @contextlib.contextmanager
-def session(ours=True, master="local-cluster[2,1,1024]", **more):
+def session(ours=OURS, master="local-cluster[2,1,1024]", **more):
     """Yields a session. More settings are given by name, with __ for each point."""
     memory = master.rstrip("]").split(",")[-1]
     chosen = settings(ours) | {"spark.executor.memory": memory + "m"}

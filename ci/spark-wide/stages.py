@@ -5,7 +5,6 @@ import threading
 import time
 
 from pyspark import BarrierTaskContext, TaskContext
-
 from session import FOLDER, main, require, session
 
 ROWS = 20_000

@@ -25,7 +25,7 @@ class Docstrings(griffe.Extension):
             if obj.is_attribute and obj.docstring is None:
                 obj.docstring = _comment_above(obj)
             if obj.docstring:
-                text = _ROLE.sub(lambda role: f"[`{role[1]}`][{_path(role[1], obj)}]", obj.docstring.value)
+                text = _ROLE.sub(lambda role, here=obj: f"[`{role[1]}`][{_path(role[1], here)}]", obj.docstring.value)
                 obj.docstring.value = _EXAMPLE.sub(r"```pycon\n\g<0>\n```", _IMPORT.sub("", text))
 
 

@@ -3,47 +3,27 @@
 from contextlib import suppress as _suppress
 from importlib import import_module as _import_module
 
-from . import errors as _errors
 from . import spark
 from .applications import group_by, sort_files
+from .base import errors as _errors
+from .base.errors import Cancelled, GristmillError, InputError, InputWarning, JobError, PlanError, RemoteError, ResourceError, WorkerDied
+from .base.keys import register_key
+from .base.settings import Settings, configure
 from .dataset import Dataset, Groups
-from .errors import (
-    Cancelled,
-    GristmillError,
-    InputError,
-    InputWarning,
-    JobError,
-    PlanError,
-    RemoteError,
-    ResourceError,
-    WorkerDied,
-)
-from .keys import register_key
+from .engines.replays import replay
 from .loops import iterate
-from .reducers import Reducer, count, first, list, max, mean, min, sum, top
-from .replays import replay
+from .plan.reducers import Reducer, count, first, list, max, mean, min, sum, top
+from .plan.shared import SharedArray, shared_array
+from .records.runs import BadRecord
 from .results import Result
 from .running import RunningJob
-from .runs import BadRecord
-from .settings import Settings, configure
-from .shared import SharedArray, shared_array
-from .sources import (
-    from_iterable,
-    range,
-    read_bytes,
-    read_csv,
-    read_files,
-    read_jsonl,
-    read_parquet,
-    read_text,
-    word_count,
-)
+from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text, word_count
 
 _errors.install()
 
 # Nearly every program uses it. Imported here, it does not delay the first job.
 with _suppress(ImportError):
-    _import_module("gristmill.engines.machine")
+    _import_module("gristmill.engines.machine.job")
 
 __all__ = [
     "BadRecord",

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import GristmillError, JobError
-from .settings import configure
+from .base.errors import GristmillError, JobError
+from .base.settings import configure
 
 _USAGE = "usage: gristmill run [--SETTING VALUE]... FILE [ARGUMENT]...; settings are those of gm.configure, such as --workers 4"
 

@@ -14,12 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from . import cancel, options, plan, settings
+from .base import cancel, options, settings
+from .base.errors import GristmillError, JobError, PlanError
+from .base.files.paths import AnyPath, Paths, found, text_of
+from .base.settings import Settings
 from .dataset import Dataset
-from .errors import GristmillError, JobError, PlanError
-from .paths import AnyPath, Paths, found, text_of
-from .runs import BadRecord, Kept, Run
-from .settings import Settings
+from .plan.nodes import Source
+from .records.runs import BadRecord, Kept, Run
 
 #: With `on_error="skip"`, a job sets aside up to so many records.
 _BAD_RECORDS_MAX = 1_000_000
@@ -62,7 +63,7 @@ def group_by(
         output.seek(0)
         return Run(_pairs(output, "count" if sum is None else "sum"), bad_records, stats={"engine": "command"})
 
-    return Dataset(plan.Source("iterable", Kept(make), {"cached": True}))
+    return Dataset(Source("iterable", Kept(make), {"cached": True}))
 
 
 def sort_files(paths: Paths, output: AnyPath, *, key_bytes: tuple[int, int] | None = None) -> None:

@@ -6,21 +6,25 @@ import builtins
 import dataclasses
 import html
 import itertools
-import reprlib
-import sys
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
-from . import engines, plan, settings
-from .batches import Format, OnArrays, OnTables, Pluck
-from .errors import PairsNeeded, PlanError
+from .base import settings
+from .base.errors import PlanError
+from .engines import choice
 from .exports import Exports
-from .reducers import Reducer
+from .plan import nodes
+from .plan.describe import describe
+from .plan.orders import Order
+from .plan.reducers import Reducer
+from .plan.shared import SharedArray
+from .plan.stages import stage_of, stages
+from .records.batches import Format, OnArrays, OnTables, Pluck
+from .records.runs import Kept, Run
 from .results import Result
 from .running import Records, RunningJob
-from .runs import Kept, Run
-from .shared import SharedArray
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -46,7 +50,7 @@ class Dataset(Exports[T]):
     3
     """
 
-    def __init__(self, node: plan.Node) -> None:
+    def __init__(self, node: nodes.Node) -> None:
         self._node = node
 
     # Record by record.
@@ -58,7 +62,7 @@ class Dataset(Exports[T]):
         >>> gm.range(3).map(lambda n: n * n).collect()
         [0, 1, 4]
         """
-        return Dataset(plan.Narrow(self._node, "map", function))
+        return Dataset(nodes.Narrow(self._node, "map", function))
 
     def filter(self, function: Callable[[T], object]) -> Dataset[T]:
         """Keeps the records for which `function(record)` is true.
@@ -67,7 +71,7 @@ class Dataset(Exports[T]):
         >>> gm.range(5).filter(lambda n: n % 2).collect()
         [1, 3]
         """
-        return Dataset(plan.Narrow(self._node, "filter", function))
+        return Dataset(nodes.Narrow(self._node, "filter", function))
 
     def flat_map(self, function: Callable[[T], Iterable[U]]) -> Dataset[U]:
         """Replaces each record by all the records that `function(record)` returns or yields.
@@ -76,7 +80,7 @@ class Dataset(Exports[T]):
         >>> gm.from_iterable(["a b", "c"]).flat_map(str.split).collect()
         ['a', 'b', 'c']
         """
-        return Dataset(plan.Narrow(self._node, "flat_map", function))
+        return Dataset(nodes.Narrow(self._node, "flat_map", function))
 
     def map_batches(self, function: Callable[[Any], Any], format: Format = "list") -> Dataset[Any]:
         """Replaces each batch of records by the records that `function(batch)` returns or yields.
@@ -98,7 +102,7 @@ class Dataset(Exports[T]):
         if format not in ("list", "arrow", "numpy"):
             raise PlanError(f"there is no format {format!r}; there are list, arrow and numpy")
         made = function if format == "list" else OnTables(function, format)
-        return Dataset(plan.Narrow(self._node, "map_batches", made))
+        return Dataset(nodes.Narrow(self._node, "map_batches", made))
 
     def pluck(self, *fields: Any) -> Dataset[Any]:
         """Replaces each record, a dictionary or a tuple, by some of its fields.
@@ -117,7 +121,7 @@ class Dataset(Exports[T]):
         """
         if not fields or () in fields:
             raise PlanError("pluck() needs the name of a field")
-        return Dataset(plan.Narrow(self._node, "map", Pluck(*fields)))
+        return Dataset(nodes.Narrow(self._node, "map", Pluck(*fields)))
 
     def uses(self, *arrays: SharedArray) -> Dataset[T]:
         """Lets functions write to shared arrays, see :func:`gristmill.shared_array`. The functions are those since the last shuffle.
@@ -130,7 +134,7 @@ class Dataset(Exports[T]):
         >>> gm.range(3).map(write).uses(times).count(), times[:].tolist()
         (3, [0, 10, 20])
         """
-        return Dataset(plan.Uses(self._node, arrays))
+        return Dataset(nodes.Uses(self._node, arrays))
 
     def key_by(self, function: Callable[[T], K]) -> Dataset[tuple[K, T]]:
         """Replaces each record by the pair `(function(record), record)`.
@@ -162,7 +166,7 @@ class Dataset(Exports[T]):
         """
         if not isinstance(reducer, Reducer) and not callable(reducer):
             raise PlanError(f"{reducer!r} is neither a reducer such as gm.sum nor a function of two values")
-        return Dataset(plan.Shuffle(self._node, "reduce", reducer=reducer))
+        return Dataset(nodes.Shuffle(self._node, "reduce", reducer=reducer))
 
     def group_by_key(self: Dataset[tuple[K, V]]) -> Groups[K, V]:
         """Brings the values of each key together, for :meth:`Groups.map_groups`. Records are pairs of a key and a value.
@@ -181,7 +185,7 @@ class Dataset(Exports[T]):
         >>> gm.from_iterable("abca").count_by_value().collect()
         [('a', 2), ('b', 1), ('c', 1)]
         """
-        return Dataset(plan.Shuffle(self._node, "count_by_value"))
+        return Dataset(nodes.Shuffle(self._node, "count_by_value"))
 
     def distinct(self) -> Dataset[T]:
         """Drops repeated records. The others come in their order.
@@ -190,7 +194,7 @@ class Dataset(Exports[T]):
         >>> gm.from_iterable([3, 1, 3]).distinct().collect()
         [1, 3]
         """
-        return Dataset(plan.Shuffle(self._node, "distinct"))
+        return Dataset(nodes.Shuffle(self._node, "distinct"))
 
     def sort_by(self, function: Callable[[T], Any], *, descending: bool = False) -> Dataset[T]:
         """Sorts all records by `function(record)`, whose type must have an order in Python: numbers, text, dates, tuples, ...
@@ -202,7 +206,7 @@ class Dataset(Exports[T]):
         >>> gm.from_iterable(["pear", "fig"]).sort_by(len).collect()
         ['fig', 'pear']
         """
-        return Dataset(plan.Shuffle(self._node, "sort", function=function, descending=descending))
+        return Dataset(nodes.Shuffle(self._node, "sort", function=function, descending=descending))
 
     def sort_by_key(self: Dataset[tuple[K, V]], *, descending: bool = False) -> Dataset[tuple[K, V]]:
         """Sorts pairs by their keys, as :meth:`sort_by` does.
@@ -211,10 +215,10 @@ class Dataset(Exports[T]):
         >>> gm.from_iterable([(2, "b"), (1, "a")]).sort_by_key().collect()
         [(1, 'a'), (2, 'b')]
         """
-        return Dataset(plan.Shuffle(self._node, "sort", function=_key, descending=descending))
+        return Dataset(nodes.Shuffle(self._node, "sort", function=Order("key"), descending=descending))
 
     def join(
-        self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: plan.JoinKind = "inner"
+        self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: nodes.JoinKind = "inner"
     ) -> Dataset[tuple[K, Any]]:
         """Joins two datasets of pairs by key: `(key, (left value, right value))` for each combination of values of a key.
 
@@ -231,7 +235,7 @@ class Dataset(Exports[T]):
         """
         if how not in ("inner", "left", "right", "full", "anti"):
             raise PlanError(f"there is no {how!r} join; there are inner, left, right, full and anti")
-        return Dataset(plan.Join(self._node, other._node, how))
+        return Dataset(nodes.Join(self._node, other._node, how))
 
     def top(self, count: int, by: Literal["key", "value"] | Callable[[T], Any] | None = None) -> Dataset[T]:
         """Keeps the `count` greatest records, the greatest first.
@@ -244,10 +248,10 @@ class Dataset(Exports[T]):
         [('a', 2), ('b', 2)]
         """
         count = _count("top", count, 1)
-        if isinstance(by, str) and by not in _BY:
+        if not callable(by) and by not in (None, "key", "value"):
             raise PlanError(f'top(by={by!r}): it is "key", "value" or a function')
-        function = by if callable(by) else _BY[by]
-        return Dataset(plan.Shuffle(self._node, "top", function=function, count=count))
+        order = by if callable(by) else Order(by or "record")
+        return Dataset(nodes.Shuffle(self._node, "top", function=order, count=count))
 
     def cache(self) -> Dataset[T]:
         """Keeps the records in memory: the first job that needs them makes them, and later jobs read them.
@@ -259,7 +263,7 @@ class Dataset(Exports[T]):
         >>> words.count(), words.distinct().count()
         (3, 2)
         """
-        return Dataset(plan.Source("iterable", Kept(self._run), {"cached": True}))
+        return Dataset(nodes.Source("iterable", Kept(self._run), {"cached": True}))
 
     # Results.
 
@@ -286,11 +290,11 @@ class Dataset(Exports[T]):
         """
         current = settings.current()
         chosen = dataclasses.replace(current, timeline=True, progress=current.progress or False)
-        stage = plan.stage_of(self._node)
+        stage = stage_of(self._node)
 
         def run() -> Result[T]:
             settings.fix(chosen)
-            return _result(engines.run(stage, chosen))
+            return _result(choice.run(stage, chosen))
 
         return RunningJob(run, begins=chosen.engine == "machine")
 
@@ -363,7 +367,7 @@ class Dataset(Exports[T]):
             flat_map str.split
             1 record
         """
-        return "\n".join(plan.describe(plan.stage_of(self._node)))
+        return "\n".join(describe(stage_of(self._node)))
 
     def __repr__(self) -> str:
         return f"<Dataset: {self.explain().splitlines()[0]}>"
@@ -384,9 +388,9 @@ class Dataset(Exports[T]):
             raise TypeError(f"a dataset has no record [{index!r}]: use take(n) for the first records, or collect() for a list of all")
 
     def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
-        stage = plan.stage_of(self._node)
-        run = engines.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
-        sources = (source for each in plan.stages(stage) for source in each.inputs if isinstance(source, plan.Source))
+        stage = stage_of(self._node)
+        run = choice.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
+        sources = (source for each in stages(stage) for source in each.inputs if isinstance(source, nodes.Source))
         run.kept = [source.data for source in sources if isinstance(source.data, Kept)]
         return run
 
@@ -404,7 +408,7 @@ class Groups(Generic[K, V]):
     (2, [('a', ['ant', 'asp']), ('b', ['bee'])])
     """
 
-    def __init__(self, node: plan.Node) -> None:
+    def __init__(self, node: nodes.Node) -> None:
         self._node = node
 
     def map_groups(
@@ -427,7 +431,7 @@ class Groups(Generic[K, V]):
         if format not in ("list", "numpy"):
             raise PlanError(f"there is no format {format!r}; there are list and numpy")
         made = function if format == "list" else OnArrays(function)
-        return Dataset(plan.Shuffle(self._node, "groups", function=made))
+        return Dataset(nodes.Shuffle(self._node, "groups", function=made))
 
     def collect(self) -> list[tuple[K, list[V]]]:
         """Runs the job and returns all groups: pairs of a key and a list of its values, in the order of the keys.
@@ -532,25 +536,3 @@ def _count(method: str, count: Any, least: int) -> int:
 
 def _key_and_values(key: K, values: list[V]) -> list[tuple[K, list[V]]]:
     return [(key, values)]
-
-
-def _key(record: tuple[K, V]) -> K:
-    return _pair(record)[0]
-
-
-def _value(record: tuple[K, V]) -> V:
-    return _pair(record)[1]
-
-
-def _pair(record: tuple[K, V]) -> tuple[K, V]:
-    if not isinstance(record, (tuple, list)) or len(record) != 2:
-        raise PairsNeeded(f"the order by key or value needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
-    return record
-
-
-def _itself(record: T) -> T:
-    return record
-
-
-#: The keys by which `top` orders records, besides functions of the user.
-_BY: Mapping[str | None, Callable[[Any], Any]] = {None: _itself, "key": _key, "value": _value}

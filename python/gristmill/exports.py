@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import tables
-from .paths import AnyPath
-from .runs import Run
+from .base.files.paths import AnyPath
+from .base.libraries import library
+from .records import tables, writers
+from .records.runs import Run
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +56,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
         np.int64(3)
         """
-        frame: pandas.DataFrame = tables.library("pandas", "to_pandas").DataFrame(tables.whole_columns(list(self), "to_pandas"))
+        frame: pandas.DataFrame = library("pandas", "to_pandas").DataFrame(tables.whole_columns(list(self), "to_pandas"))
         return frame
 
     def to_polars(self) -> Any:
@@ -65,7 +66,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
         [('a', 2), ('b', 1)]
         """
-        return tables.library("polars", "to_polars").DataFrame(tables.whole_columns(list(self), "to_polars"), strict=False)
+        return library("polars", "to_polars").DataFrame(tables.whole_columns(list(self), "to_polars"), strict=False)
 
     def write_text(self, path: AnyPath) -> int:
         """Writes a line of UTF-8 for each record and returns their number.
@@ -79,7 +80,7 @@ class Exports(Generic[T_co]):
         >>> gm.range(3).write_text(file), file.read_text()
         (3, '0\\n1\\n2\\n')
         """
-        return tables.write_text(path, lambda: self)
+        return writers.write_text(path, lambda: self)
 
     def write_jsonl(self, path: AnyPath) -> int:
         """Writes each record as a line of JSON and returns their number. Pairs become arrays.
@@ -92,7 +93,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("a").count_by_value().write_jsonl(file), file.read_text()
         (1, '["a", 1]\\n')
         """
-        return tables.write_jsonl(path, lambda: self)
+        return writers.write_jsonl(path, lambda: self)
 
     def write_csv(self, path: AnyPath) -> int:
         """Writes CSV with a header and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`.
@@ -105,7 +106,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("a").count_by_value().write_csv(file), file.read_text()
         (1, 'key,value\\na,1\\n')
         """
-        return tables.write_csv(path, self._run)
+        return writers.write_csv(path, self._run)
 
     def write_parquet(self, path: AnyPath) -> int:
         """Writes a Parquet file and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`. Needs pyarrow.
@@ -118,4 +119,4 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("a").count_by_value().write_parquet(file)
         1
         """
-        return tables.write_parquet(path, self._run)
+        return writers.write_parquet(path, self._run)

@@ -6,8 +6,8 @@ import builtins
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+from .base.errors import PlanError
 from .dataset import Dataset
-from .errors import PlanError
 
 S = TypeVar("S")
 

@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from .errors import PlanError
+from .base.errors import PlanError
+from .base.files.paths import AnyPath
+from .base.stats import Stats, html_table
 from .exports import Exports
-from .paths import AnyPath
-from .plan import counted
-from .runs import BadRecord, Run
-from .stats import Stats, html_table
-from .tables import columns
-from .timeline import StageTimeline, Timeline
+from .plan.describe import counted
+from .records.runs import BadRecord, Run
+from .records.tables import columns
+from .records.timeline import StageTimeline, Timeline
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -13,10 +13,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
-from .cancel import Token
-from .errors import Cancelled, PlanError
+from .base.cancel import Token
+from .base.errors import Cancelled, PlanError
+from .records.runs import Run
 from .results import Result
-from .runs import Run
 
 T = TypeVar("T")
 W = TypeVar("W")

@@ -7,12 +7,12 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
+from .base.errors import InputError, PlanError
+from .base.files.paths import Paths, found, is_regular
+from .base.printable import printable
 from .dataset import Dataset
-from .errors import InputError, PlanError
-from .formats import check_columns, check_errors
-from .paths import Paths, found, is_regular
-from .plan import Source, SourceKind
-from .printable import printable
+from .engines.formats import check_columns, check_errors
+from .plan.nodes import Source, SourceKind
 
 T = TypeVar("T")
 

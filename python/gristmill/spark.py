@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .errors import PlanError
+from .base.errors import PlanError
 
 _MANAGER = "org.apache.spark.shuffle.gristmill.GristmillShuffleManager"
 #: For each version of Spark, the oldest one with the same interfaces: a jar is for all of these.

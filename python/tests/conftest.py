@@ -5,6 +5,7 @@ start, so it must be named; ci/python.sh says which tests run on it.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -15,6 +16,10 @@ import pytest
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 import gristmill as gm
+
+# Tests send these. What a shell starts in the background ignores them, and so would the programs that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def engines() -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill.replays import Call
+from gristmill.engines.replays import Call
 
 
 def half_way(line: str) -> Iterator[str]:

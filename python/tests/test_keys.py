@@ -289,7 +289,7 @@ def test_objects_that_are_equal_only_to_themselves_are_refused() -> None:
 
 @pytest.fixture
 def versions() -> Iterator[None]:
-    from gristmill import keys
+    from gristmill.base import keys
 
     before = keys.registered()
     gm.register_key(Version, Version.parts)

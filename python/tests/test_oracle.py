@@ -50,7 +50,7 @@ def programs(draw: Any, pools: st.SearchStrategy[Any] = pools) -> Program:
         two += [("top", count, draw(st.sampled_from(["key", "value", item(1)]))), ("join", draw(records(True)), draw(st.sampled_from(KINDS)))]
         step = draw(st.sampled_from(one + two * 2 if are_pairs else one))
         steps.append(step)
-        are_pairs = are_pairs and not re.search("pluck|constant|negated", repr(step)) or bool(re.search(PAIRS, repr(step)))
+        are_pairs = (are_pairs and not re.search("pluck|constant|negated", repr(step))) or bool(re.search(PAIRS, repr(step)))
     ends = [("collect",)] * 4 + [("count",), ("take", draw(st.integers(0, 4)))] + [("to_dict",)] * are_pairs
     end = draw(st.sampled_from(ends))
     return Program(source, steps, end, end == ("collect",) and draw(st.booleans()))

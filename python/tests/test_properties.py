@@ -5,6 +5,7 @@ The oracle knows nothing of the package: keys are compared two by two with `==`,
 
 import datetime
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -131,13 +132,13 @@ def check_groups(found: list[tuple[Any, Any]], pairs: list[tuple[Any, Any]], rig
         assert exact_but_zero(hit[0]) in map(exact_but_zero, known)
         assert right(values, hit[1]), (hit, values)
     if all(is_ordered(key) for key, _ in pairs):
-        assert all(compare(a, b) < 0 for (a, _), (b, _) in zip(found, found[1:]))
+        assert all(compare(a, b) < 0 for (a, _), (b, _) in itertools.pairwise(found))
 
 
 def check_order(found: list[Any], records: list[Any], by: Callable[[Any], Any], descending: bool) -> None:
     assert exactly(found) == exactly(records)
     sign = -1 if descending else 1
-    assert all(sign * compare(by(a), by(b)) <= 0 for a, b in zip(found, found[1:]))
+    assert all(sign * compare(by(a), by(b)) <= 0 for a, b in itertools.pairwise(found))
 
 
 # The functions.

@@ -123,7 +123,7 @@ def test_a_job_has_the_settings_of_the_moment_in_which_it_was_started() -> None:
 def test_a_job_sees_the_program_as_it_was_when_it_was_started() -> None:
     factor = 2
     jobs = []
-    for factor in range(5):  # noqa: B007  # the function sees it
+    for factor in range(5):  # the function sees it
         jobs.append(gm.range(3).map(lambda n: n * factor).start())
     assert [list(job.result(LIMIT)) for job in jobs] == [[0, n, 2 * n] for n in range(5)]
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill import _native, options, settings
+from gristmill import _native
+from gristmill.base import options, settings
 
 ROOT = Path(__file__).parents[2]
 on_machine = pytest.mark.parametrize("engine", ["machine"], indirect=True)

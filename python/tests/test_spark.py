@@ -127,7 +127,7 @@ def test_functions_and_classes_of_the_main_module_travel() -> None:
 
 
 def test_files_in_many_parts_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gristmill.engines.spark._PART_BYTES", range(10, 40))
+    monkeypatch.setattr("gristmill.engines.spark.parts._PART_BYTES", range(10, 40))
     texts = ["", "one\r\ntwo\n", "\n".join(f"line {n}" for n in range(50)), "a\r", "\n\n\n" + "long" * 40 + "\nend"]
     for at, text in enumerate(texts):
         (tmp_path / f"{at}.txt").write_text(text, newline="")
@@ -143,7 +143,7 @@ def test_files_in_many_parts_are_read_once(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_large_results_come_partition_by_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gristmill.engines.spark._FEW_BYTES", 0)
+    monkeypatch.setattr("gristmill.engines.spark.held._FEW_BYTES", 0)
     assert gm.range(5000).map(str).collect() == list(map(str, range(5000)))
 
 
@@ -215,7 +215,7 @@ def test_registered_types_travel_to_the_executors() -> None:
 
 def test_nobody_can_choose_numbers_that_make_a_task_slow() -> None:
     """16,000 multiples of 2**61 - 1 took 2.7 s in a dictionary of the task instead of 0.002 s, because all of them have the hash 0."""
-    from gristmill.engines import partials
+    from gristmill.engines.spark import partials
 
     keys = [number * (2**61 - 1) for number in range(1 << 14)]
     for chosen in (keys, list(map(float, range(1 << 14))), [(key,) for key in keys]):

@@ -40,6 +40,6 @@ def test_without_pyspark_the_jar_must_be_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(gm.PlanError, match="needs PySpark.*pip install 'gristmill\\[spark\\]'"):
         gm.spark.config()
     assert gm.spark.config(jar="a.jar")["spark.jars"] == "a.jar"
-    monkeypatch.delitem(sys.modules, "gristmill.engines.spark", raising=False)
+    monkeypatch.delitem(sys.modules, "gristmill.engines.spark.job", raising=False)
     with gm.configure(engine="spark"), pytest.raises(gm.PlanError, match="pip install 'gristmill\\[spark\\]'"):
         gm.range(1).collect()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill.engines import streams
+from gristmill.engines.machine import streams
 
 HERE = pytest.mark.parametrize("engine", ["local", "machine"], indirect=True)
 ONLY_MACHINE = pytest.mark.parametrize("engine", ["machine"], indirect=True)

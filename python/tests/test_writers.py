@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gristmill as gm
-from gristmill import whole_file
+from gristmill.base.files import whole_file
 
 RERUN = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -75,8 +75,8 @@ def test_nothing_is_visible_while_a_file_is_written_and_after_a_kill(tmp_path: P
         "    yield 1\n"
         f"    print(os.listdir({str(tmp_path)!r}), flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from gristmill import tables\n"
-        f"tables.write_text({str(tmp_path / 'out')!r}, kill)\n"
+        "from gristmill.records import writers\n"
+        f"writers.write_text({str(tmp_path / 'out')!r}, kill)\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stdout) == (-signal.SIGKILL, "[]\n"), ran.stderr
@@ -168,9 +168,9 @@ def test_a_file_system_without_unnamed_files_gets_hidden_ones(tmp_path: Path, mo
         seen.extend(os.listdir(tmp_path))
         return [1, 2]
 
-    from gristmill import tables
+    from gristmill.records import writers
 
-    tables.write_text(tmp_path / "out", records)
+    writers.write_text(tmp_path / "out", records)
     assert len(seen) == 1 and seen[0].startswith(".out.partial-") and seen[0] != ".out.partial-0123456789abcdef"
     assert os.listdir(tmp_path) == ["out"] and (tmp_path / "out").read_text() == "1\n2\n"
 

@@ -1,7 +1,9 @@
 //! Why a thread sleeps: the kernel's function, and the system call with its arguments.
 
-/// A thread that is asleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use std::fmt;
+
+/// The reason for which a thread sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sleep {
     /// On a futex, for a lock that another thread holds.
     Lock,
@@ -112,6 +114,27 @@ impl Sleep {
             // Any call may meet a page fault when it copies from or to the program.
             _ => Sleep::Other,
         }
+    }
+}
+
+impl fmt::Display for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Sleep::Lock => "a lock (futex)",
+            Sleep::Signal => "a condition, a queue or a barrier (futex)",
+            Sleep::Futex => "a lock, a queue or a barrier (futex)",
+            Sleep::AddressSpace => "the lock of the address space",
+            Sleep::FileLock => "a lock on a file (flock, fcntl)",
+            Sleep::Database => "sqlite's lock on a database",
+            Sleep::Semaphore => "a System V semaphore",
+            Sleep::Message => "a message queue or an eventfd",
+            Sleep::Pipe => "a pipe or socket",
+            Sleep::Disk => "a disk or file system",
+            Sleep::Clock => "the clock (sleep)",
+            Sleep::Events => "events (poll)",
+            Sleep::Child => "a child process",
+            Sleep::Other => "something else",
+        })
     }
 }
 

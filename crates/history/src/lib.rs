@@ -41,5 +41,5 @@ pub use demands::{BothTimes, Demand, READINGS_MIN, TIER_B};
 pub use file::{History, Problem, in_home};
 pub use gains::{CHOSEN, Repeat, Repeated};
 pub use limits::{BYTES_MIN, Limits};
-pub use measured::{Measured, Question};
+pub use measured::{Asked, Measured, Question};
 pub use runs::Run;

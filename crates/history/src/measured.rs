@@ -31,6 +31,17 @@ pub struct Measured {
     pub at_ms: u64,
 }
 
+/// A question that an application is asked, and what its plan may not choose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The question.
+    pub question: Question,
+    /// The workers that map at the same time.
+    pub map_at_once: Option<u64>,
+    /// The bytes of a chunk.
+    pub chunk_bytes: Option<u64>,
+}
+
 /// The program and what it was asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {

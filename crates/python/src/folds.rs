@@ -158,16 +158,16 @@ impl Output for Bound<'_, PyAny> {
 impl Row<'_, '_> {
     /// Returns the key and the value of a pair.
     fn pair(&self) -> Result<(Self, Self), Stop> {
-        match self.part {
-            Part::Tuple(parts) if let [key, value] = &parts[..] => {
-                Ok((Row { part: key, ..*self }, Row { part: value, ..*self }))
-            }
-            _ => Err(Stop::Raised(Python::attach(|py| {
-                let mut record = Vec::new();
-                let shown = self.encode(&mut record).and_then(|()| values::decode(py, &mut &record[..]));
-                shown.map_or_else(|error| error, |shown| NotAPair::new_err((shown.unbind(),)))
-            }))),
+        if let Part::Tuple(parts) = self.part
+            && let [key, value] = &parts[..]
+        {
+            return Ok((Row { part: key, ..*self }, Row { part: value, ..*self }));
         }
+        Err(Stop::Raised(Python::attach(|py| {
+            let mut record = Vec::new();
+            let shown = self.encode(&mut record).and_then(|()| values::decode(py, &mut &record[..]));
+            shown.map_or_else(|error| error, |shown| NotAPair::new_err((shown.unbind(),)))
+        })))
     }
 }
 

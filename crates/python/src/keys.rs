@@ -204,7 +204,7 @@ impl Encoder<'_> {
             Err(error) => return Err(error),
         };
         if self.only_ordered && !is_ordered {
-            let why = key.py().import("gristmill.keys")?.call_method1("no_order", (key.get_type(),))?;
+            let why = key.py().import("gristmill.base.keys")?.call_method1("no_order", (key.get_type(),))?;
             return Err(NoOrder::new_err(why.unbind()));
         }
         self.is_odd |= kind != PLAIN;
@@ -283,7 +283,7 @@ fn check_depth(depth: usize) -> PyResult<()> {
 /// Returns the canonical form of a key.
 fn canonical<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    FUNCTION.import(key.py(), "gristmill.keys", "canonical")?.call1((key,))
+    FUNCTION.import(key.py(), "gristmill.base.keys", "canonical")?.call1((key,))
 }
 
 /// Returns the error of a key that has no canonical form, where records are sorted.

@@ -12,17 +12,19 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from .. import cancel
-from ..deferred import functions
-from ..errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
-from ..formats import NOWHERE, Place, Placed, read
-from ..keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
-from ..plan import Join, Narrow, Shuffle, Source, Stage, name, step_of, title
-from ..randoms import Generators
-from ..replays import Call, Step, applied, raised, steps_of
-from ..runs import BadRecord, Run
-from ..settings import Settings
-from ..shared import SharedArray
+from ..base import cancel
+from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
+from ..base.keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
+from ..base.settings import Settings
+from ..plan.describe import name, step_of, title
+from ..plan.nodes import Join, Narrow, Shuffle, Source
+from ..plan.orders import is_pair
+from ..plan.shared import SharedArray
+from ..plan.stages import Stage, functions
+from ..records.runs import BadRecord, Run
+from .formats import NOWHERE, Place, Placed, read
+from .randoms import Generators
+from .replays import Call, Step, applied, group_step, raised, steps_of
 
 T = TypeVar("T")
 
@@ -151,14 +153,10 @@ class _Job:
 
     def shuffle(self, records: Iterator[Any], end: Shuffle) -> Iterator[Any]:
         match end.kind:
-            case "reduce":
-                assert end.reducer is not None
-                for group in _grouped(_pairs(records, "reduce_by_key"), "reduce_by_key"):
-                    yield from self.guarded(f"reduce_by_key {name(end.reducer)}", [("reduce", end.reducer)], group)
-            case "groups":
-                assert end.function is not None
-                for group in _grouped(_pairs(records, "group_by_key"), "group_by_key"):
-                    yield from self.guarded(f"map_groups {name(end.function)}", [("groups", end.function)], group)
+            case "reduce" | "groups":
+                (said, step), method = group_step(end), step_of(end)
+                for group in _grouped(_pairs(records, method), method):
+                    yield from self.guarded(said, [step], group)
             case "distinct":
                 yield from (key for key, _ in _grouped(((record, None) for record in records), "distinct"))
             case "count_by_value":
@@ -178,7 +176,7 @@ class _Job:
 
     def has_form(self, record: Any, whole: bool, step: str) -> bool:
         """Whether the key of a record has a form. If not, the record is set aside."""
-        if not whole and (not isinstance(record, (tuple, list)) or len(record) != 2):
+        if not whole and not is_pair(record):
             return True  # Another error.
         try:
             _form(group_key, record if whole else record[0], step)
@@ -290,7 +288,7 @@ def _arrays(stage: Stage) -> set[SharedArray]:
 
 def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:
     for record in records:
-        if not isinstance(record, (tuple, list)) or len(record) != 2:
+        if not is_pair(record):
             raise PlanError(f"{step} needs pairs of a key and a value, and this record is {reprlib.repr(record)}")
         yield record[0], record[1]
 

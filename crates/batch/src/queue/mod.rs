@@ -11,6 +11,7 @@
 //!   table      a list in TOML, with dependencies
 //!  outcome    how a program ended
 //!  halt       when no further jobs begin
+//!  state      the state of a job, and what may run at the same time
 //!  states     which job begins next, which is retried, which is skipped
 //!  journal    lines that survive a crash, and what they say is done
 //! ```
@@ -27,6 +28,7 @@ mod arriving;
 mod table;
 mod outcome;
 mod halt;
+mod state;
 mod states;
 mod journal;
 
@@ -37,6 +39,7 @@ pub use journal::{Entry, JournalError, Past, line};
 pub use lists::{Given, GivenList, Lists, given_lists};
 pub use outcome::Outcome;
 pub use shell::{Shell, quoted};
-pub use states::{Counts, Queue, Rules, State};
+pub use state::{Counts, Rules, State};
+pub use states::Queue;
 pub use table::table;
 pub use template::Template;

@@ -13,7 +13,7 @@ use clap::CommandFactory;
 use clap::parser::ValueSource;
 use gristmill::{Trial, units};
 use gristmill_batch::digest;
-use gristmill_history::{History, Measured, Problem, Question};
+use gristmill_history::{Asked, History, Measured, Problem, Question};
 use gristmill_os::machine::host_name;
 
 /// Options that do not belong to the question: what the plan chooses, the place of input and output, and reports.
@@ -34,15 +34,6 @@ const OTHER: [&str; 12] = [
 
 /// The input from which the history is asked: for less, that takes longer than a better plan saves.
 const WORTH_BYTES: u64 = 1 << 20;
-
-/// A command line, parted into its question and its strategies.
-#[derive(Debug, PartialEq)]
-pub struct Asked {
-    pub question: Question,
-    /// A choice that otherwise the plan makes.
-    pub map_at_once: Option<u64>,
-    pub chunk_bytes: Option<u64>,
-}
 
 /// Returns what the words ask an application; `None` if they make no sense, or this program's file cannot be found.
 pub fn asked(words: &[OsString]) -> Option<Asked> {
@@ -101,7 +92,7 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
 }
 
 /// Returns the number of processors that this process may use.
-pub fn processors() -> u64 {
+fn processors() -> u64 {
     gristmill_os::machine::processors().usable as u64
 }
 

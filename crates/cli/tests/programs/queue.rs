@@ -253,6 +253,19 @@ fn a_signal_to_the_whole_group_counts_once() {
     assert_eq!(processes_of(dir.path()), [0; 0]);
 }
 
+/// Under `make test &` and `nohup`, the tests of signals waited for ever.
+#[test]
+fn tests_of_signals_pass_where_those_are_ignored() {
+    let script = "trap '' INT QUIT HUP PIPE; exec \"$@\"";
+    for name in ["one_signal_begins_no_further_program_and_two_end_all", "a_signal_to_the_whole_group_counts_once"] {
+        let mut again = Command::new("timeout");
+        again.args(["100", "sh", "-c", script, "sh"]).arg(std::env::current_exe().expect("this program"));
+        let Output { status, stdout, .. } =
+            again.args(["--exact", &format!("queue::{name}")]).output().expect("it starts");
+        assert!(status.success() && text(&stdout).contains("1 passed"), "{status}: {}", text(&stdout));
+    }
+}
+
 /// Many programs exit with 0 after SIGTERM, whether their work is done or not.
 #[test]
 fn a_program_that_took_too_long_has_failed_whatever_it_says() {

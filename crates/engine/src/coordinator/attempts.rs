@@ -4,17 +4,13 @@
 //! long as the caller has seen none of the result, the job starts over with new workers, after the last stage of its
 //! checkpoint.
 
-use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
-
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::folder::Folder;
-use gristmill_os::wake::Watch;
 
 use crate::control::words::Shared;
-use crate::coordinator::clock::{Clock, Standstill};
 use crate::coordinator::prepare::Prepared;
 use crate::coordinator::state::{AcrossAttempts, Coordinator, Over};
+use crate::coordinator::worker_handle::WorkerHandle;
 use crate::error::{Asked, Error, Result, gave};
 use crate::output::outcome::{Summary, Worker};
 use crate::output::parts::OpenTarget;
@@ -93,75 +89,49 @@ impl Attempts<'_> {
         let run_worker = |role| (self.run_worker)(&setup, role);
         let outcome = std::thread::scope(|scope| {
             let over = Over(&shared);
-            let mut coordinator = Coordinator {
-                setup: &setup,
-                run_worker: &run_worker,
-                scope,
-                hands: Vec::new(),
-                waits: Watch::new().asked("making an epoll descriptor")?,
-                reducers: Vec::new(),
-                map_at_once: plan.map_at_once,
-                had_company_ns: 0,
-                attempts: Vec::new(),
-                reduce_attempts: vec![0; plan.reduce_workers],
-                suspects: HashMap::new(),
-                bad_records: Vec::new(),
-                places_aside: HashSet::new(),
-                aside_bytes: 0,
-                done: 0,
-                drained: Cell::new((0, 0)),
-                taint: Cell::new(None),
-                told: (0, 0),
-                tasks: 0,
-                first_round: 0,
-                placed: None,
-                kept,
-                reducer_lost_in: None,
-                standstill: Standstill::default(),
-                next_tick_ns: 0,
-                clock: Clock::new(start_ns),
-                stages: None,
-                totals: Vec::new(),
-            };
+            let mut coordinator = Coordinator::new(&setup, &run_worker, scope, kept)?;
             let begun = coordinator.listen().and_then(|()| coordinator.go_on());
             let outcome = begun.and_then(|()| conduct(&mut coordinator));
             drop(over);
             coordinator.dismiss(outcome.is_ok());
             let (pairs, started_ns) = outcome.inspect_err(|_| coordinator.keep_checkpoint())?;
-            let bad_records = coordinator.list_bad_records()?;
-            coordinator.accumulate()?;
-            let wall_ns = monotonic_ns() - start_ns;
-            Ok(Summary {
-                wall_ns,
-                start_ns: started_ns - start_ns,
-                input_bytes: prepared.input_bytes,
-                tasks: coordinator.tasks,
-                resumed_tasks: self.resumed_tasks,
-                memory_bytes: plan.budget.total_bytes as u64,
-                pairs,
-                rounds: shared.round() + 1,
-                begun_anew: coordinator.kept.anew,
-                steps: shared.step() + 1,
-                workers: coordinator
-                    .hands
-                    .iter()
-                    .map(|hand| Worker {
-                        number: hand.role.slot,
-                        maps: hand.role.maps,
-                        reduces: hand.role.reduces.is_some(),
-                        counters: shared.counters(hand.role.slot),
-                    })
-                    .collect(),
-                deaths: std::mem::take(&mut coordinator.kept.deaths),
-                timeline: coordinator.timeline(wall_ns),
-                bad_records,
-                node_reads: shared.node_reads(&plan.places.nodes),
-                totals: std::mem::take(&mut coordinator.totals),
-            })
+            self.sum_up(&mut coordinator, pairs, started_ns)
         });
         if outcome.is_ok() {
             outputs.keep();
         }
         outcome
+    }
+
+    /// Makes the summary of a job that has `pairs` in its result.
+    fn sum_up(&self, coordinator: &mut Coordinator<'_, '_, '_, '_>, pairs: u64, started_ns: u64) -> Result<Summary> {
+        let Setup { plan, shared, start_ns, .. } = *coordinator.setup;
+        let bad_records = coordinator.list_bad_records()?;
+        coordinator.accumulate()?;
+        let wall_ns = monotonic_ns() - start_ns;
+        let worker = |hand: &WorkerHandle<'_>| Worker {
+            number: hand.role.slot,
+            maps: hand.role.maps,
+            reduces: hand.role.reduces.is_some(),
+            counters: shared.counters(hand.role.slot),
+        };
+        Ok(Summary {
+            wall_ns,
+            start_ns: started_ns - start_ns,
+            input_bytes: self.prepared.input_bytes,
+            tasks: coordinator.tasks,
+            resumed_tasks: self.resumed_tasks,
+            memory_bytes: plan.budget.total_bytes as u64,
+            pairs,
+            rounds: shared.round() + 1,
+            begun_anew: coordinator.kept.anew,
+            steps: shared.step() + 1,
+            workers: coordinator.hands.iter().map(worker).collect(),
+            deaths: std::mem::take(&mut coordinator.kept.deaths),
+            timeline: coordinator.timeline(wall_ns),
+            bad_records,
+            node_reads: shared.node_reads(&plan.places.nodes),
+            totals: std::mem::take(&mut coordinator.totals),
+        })
     }
 }

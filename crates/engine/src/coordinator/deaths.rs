@@ -33,12 +33,70 @@ pub(super) fn look<W, E>(
     Ok((end, failure(workers)))
 }
 
+/// A worker that has died, and what killed it.
+struct Dead {
+    role: Role,
+    reducer: Option<usize>,
+    /// Whether no part of the job may be to blame.
+    from_outside: bool,
+    for_memory: bool,
+    /// The task to blame.
+    task: Option<usize>,
+    /// The chunk that the task was mapping, or the record.
+    at: Option<(Place, bool)>,
+    in_reduce: bool,
+    /// The worker and what it was doing, as the beginning of a sentence.
+    died: String,
+    cause: String,
+}
+
+impl Dead {
+    fn sentence(&self) -> String {
+        format!("{}: {}", self.died, self.cause)
+    }
+}
+
+/// What follows a death, in words.
+struct Sequel {
+    /// The number of attempts, if they are counted.
+    attempt: String,
+    again: String,
+}
+
 impl Coordinator<'_, '_, '_, '_> {
     /// Records a death and repairs what it broke.
     pub(super) fn bury(&mut self, at: usize, end: End, has_ended: &dyn Fn(usize) -> bool) -> Result<()> {
-        let Setup { plan, shared, .. } = *self.setup;
         // What it has reported still counts.
         self.hear()?;
+        let dead = self.examine(at, &end)?;
+        let Setup { shared, tasks, outputs, .. } = *self.setup;
+        let slot = dead.role.slot;
+        let was_complete = dead.reducer.is_some_and(has_ended);
+        // 1. Senders stop sending to it, and take back the pages that it held.
+        shared.pages.declare_dead(slot, &end.proof);
+        outputs.let_out(slot, &end.proof);
+        if let Some(stream) = tasks.sources.iter().find(|source| source.is_stream())
+            && !was_complete
+        {
+            return Err(Error::ReadOnce { path: stream.name.clone(), last: dead.sentence() });
+        }
+        // 2. Decide whether its task may be retried, and how, before another worker can claim the task.
+        let sequel = self.retry(&dead)?;
+        self.announce(&dead, &sequel)?;
+        // 3. Discard its open epoch.
+        shared.put_back(slot);
+        shared.give_permit(slot);
+        // 4. Replace it, unless its work was complete.
+        if !was_complete {
+            self.replace(&dead)?;
+        }
+        shared.ring_all_after_death();
+        Ok(())
+    }
+
+    /// Takes the body of the worker of `hands[at]`, and finds out what killed it.
+    fn examine(&mut self, at: usize, end: &End) -> Result<Dead> {
+        let Setup { plan, shared, .. } = *self.setup;
         let WorkerHandle { role, reducer, overdue, .. } = self.hands[at];
         let body = std::mem::replace(&mut self.hands[at].body, Body::Gone);
         if let Body::Process(child) = &body {
@@ -48,13 +106,10 @@ impl Coordinator<'_, '_, '_, '_> {
             Body::Process(child) => format!("worker {} (pid {})", role.slot, child.pid()),
             Body::Thread(_) | Body::NotStarted | Body::Gone => format!("worker {}", role.slot),
         };
-        let cause = match shared.message(role.slot) {
-            Some(message) => message,
-            None => match overdue {
-                Some(overdue) => overdue.sentence(plan.faults.task_timeout.unwrap_or_default()),
-                None => end.cause,
-            },
-        };
+        let cause = shared.message(role.slot).unwrap_or_else(|| match overdue {
+            Some(overdue) => overdue.sentence(plan.faults.task_timeout.unwrap_or_default()),
+            None => end.cause.clone(),
+        });
         let from_outside = overdue.map_or(end.from_outside, |overdue| overdue == Overdue::Stopped);
         let task = self.task_to_blame(role, from_outside);
         let at = shared.place(role.slot).filter(|(place, _)| task.is_some() && self.is_in_input(*place));
@@ -64,49 +119,46 @@ impl Coordinator<'_, '_, '_, '_> {
             (Some(task), Some((place, true))) if self.is_worth_a_line(task, place) => {
                 format!("in map on {}", self.name_of(place))
             }
-            (_, Some((place, true))) => format!("in map on {}", self.bytes_of(place)),
-            (_, Some((place, false))) => format!("in map on {}", self.bytes_of(place)),
+            (_, Some((place, _))) => format!("in map on {}", self.bytes_of(place)),
             (Some(task), None) => format!("in map on {}", self.place(task)),
             (None, None) if in_reduce => "in reduce".to_owned(),
             (None, None) => "in map, between two tasks".to_owned(),
         };
-        // 1. Senders stop sending to it, and take back the pages that it held.
-        shared.pages.declare_dead(role.slot, &end.proof);
-        self.setup.outputs.let_out(role.slot, &end.proof);
-        if let Some(stream) = self.setup.tasks.sources.iter().find(|source| source.is_stream())
-            && !reducer.is_some_and(has_ended)
-        {
-            return Err(Error::ReadOnce { path: stream.name.clone(), last: format!("{who} died {place}: {cause}") });
-        }
-        // 2. Decide whether its task may be retried, and how, before another worker can claim the task.
-        let last = format!("{who} died {place}: {cause}");
+        let died = format!("{who} died {place}");
+        Ok(Dead { role, reducer, from_outside, for_memory: end.for_memory, task, at, in_reduce, died, cause })
+    }
+
+    /// Decides whether the work of a dead worker may be done again, and how.
+    fn retry(&mut self, dead: &Dead) -> Result<Sequel> {
+        let Setup { plan, shared, .. } = *self.setup;
+        let retries = plan.faults.retries;
         let mut attempt = String::new();
         let mut again = "Its work is done again".to_owned();
         let at_once = self.map_at_once;
-        let had_company = end.for_memory && self.had_company(role.slot);
-        if let Some(task) = task {
+        let had_company = dead.for_memory && self.had_company(dead.role.slot);
+        if let Some(task) = dead.task {
             if !had_company {
                 self.attempts[task] += 1;
-                attempt = format!(" (attempt {} of {})", self.attempts[task], plan.faults.retries + 1);
+                attempt = format!(" (attempt {} of {})", self.attempts[task], retries + 1);
             }
-            match end.for_memory {
-                true if self.attempts[task] > plan.faults.retries => {
-                    return Err(Error::MemoryRefused { last, attempts: self.attempts[task] });
+            match dead.for_memory {
+                true if self.attempts[task] > retries => {
+                    return Err(Error::MemoryRefused { last: dead.sentence(), attempts: self.attempts[task] });
                 }
                 true => shared.set_careful(task),
-                false => self.try_again(task, at, from_outside, &cause, &last)?,
+                false => self.try_again(task, dead)?,
             }
-            if let Some((place, _)) = at {
-                shared.suspect(role.slot, task);
+            if let Some((place, _)) = dead.at {
+                shared.suspect(dead.role.slot, task);
                 again = format!("Its task is mapped again, and record by record on {}", self.bytes_of(place));
             }
         }
-        if let Some(reducer) = reducer.filter(|_| in_reduce && !from_outside) {
+        if let Some(reducer) = dead.reducer.filter(|_| dead.in_reduce && !dead.from_outside) {
             self.reduce_attempts[reducer] += 1;
             let attempts = self.reduce_attempts[reducer];
-            attempt = format!(" (attempt {attempts} of {})", plan.faults.retries + 1);
-            if attempts > plan.faults.retries {
-                return Err(Error::ReduceFailed { last, attempts });
+            attempt = format!(" (attempt {attempts} of {})", retries + 1);
+            if attempts > retries {
+                return Err(Error::ReduceFailed { last: dead.sentence(), attempts });
             }
         }
         if self.map_at_once < at_once {
@@ -115,25 +167,31 @@ impl Coordinator<'_, '_, '_, '_> {
                 several => format!(". From now on, at most {several} workers map at a time"),
             };
         }
-        let death = format!("{who} died {place}{attempt}: {cause}");
+        Ok(Sequel { attempt, again })
+    }
+
+    /// Tells the caller of a death, and counts it.
+    fn announce(&mut self, dead: &Dead, Sequel { attempt, again }: &Sequel) -> Result<()> {
+        let death = format!("{}{attempt}: {}", dead.died, dead.cause);
         let news = format!("{death}. {again}");
         self.kept.tell(&news);
-        self.kept.mark(self.setup.start_ns, Event::Death { worker: role.slot, how: news });
+        self.kept.mark(self.setup.start_ns, Event::Death { worker: dead.role.slot, how: news });
         self.kept.deaths.push(death);
-        if let Some(limit) = plan.faults.max_failures.filter(|limit| self.kept.deaths.len() > *limit as usize) {
-            return Err(Error::TooManyFailures { limit, last });
+        let limit = self.setup.plan.faults.max_failures;
+        match limit.filter(|limit| self.kept.deaths.len() > *limit as usize) {
+            Some(limit) => Err(Error::TooManyFailures { limit, last: dead.sentence() }),
+            None => Ok(()),
         }
-        // 3. Discard its open epoch.
-        shared.put_back(role.slot);
-        shared.give_permit(role.slot);
-        // 4. Replace it, unless its work was complete.
-        if reducer.is_some_and(has_ended) {
-            shared.ring_all_after_death();
-            return Ok(());
-        }
+    }
+
+    /// Starts a worker in a new slot, which takes over the role and the partitions of a dead one.
+    fn replace(&mut self, dead: &Dead) -> Result<()> {
+        let Setup { plan, shared, .. } = *self.setup;
+        let Dead { role, reducer, .. } = *dead;
         let slot = self.hands.len() + 1;
         if slot >= shared.slots() {
-            return Err(Error::TooManyDeaths { deaths: self.kept.deaths.len(), limit: plan.spare_slots, last });
+            let (deaths, limit) = (self.kept.deaths.len(), plan.spare_slots);
+            return Err(Error::TooManyDeaths { deaths, limit, last: dead.sentence() });
         }
         let since = shared.round() + 1;
         if let Some(reducer) = reducer {
@@ -148,9 +206,7 @@ impl Coordinator<'_, '_, '_, '_> {
         shared.set_slots_born(slot + 1);
         let role = Role { slot, reduces: reducer.map(|_| since), ..role };
         self.hands.push(WorkerHandle { role, body: Body::NotStarted, reducer, rest: Rest::default(), overdue: None });
-        self.start(slot - 1, OomKills::until_now())?;
-        shared.ring_all_after_death();
-        Ok(())
+        self.start(slot - 1, OomKills::until_now())
     }
 
     /// Returns whether a place that a worker has left can be one of the input.
@@ -193,36 +249,29 @@ impl Coordinator<'_, '_, '_, '_> {
         !tasks.sources[place.source].is_decoded() || ends
     }
 
-    /// Decides whether and how to retry a task. `at` is the chunk or the record that was being mapped.
-    fn try_again(
-        &mut self,
-        task: usize,
-        at: Option<(Place, bool)>,
-        from_outside: bool,
-        cause: &str,
-        last: &str,
-    ) -> Result<()> {
-        let Setup { shared, plan, .. } = *self.setup;
+    /// Decides whether and how to retry a task that has killed a worker.
+    fn try_again(&mut self, task: usize, dead: &Dead) -> Result<()> {
+        let Setup { shared, tasks, plan, .. } = *self.setup;
         let attempts = self.attempts[task];
         let is_over = attempts > plan.faults.retries;
-        let before = at.and_then(|(place, _)| self.suspects.insert(task, place));
-        match at {
+        let before = dead.at.and_then(|(place, _)| self.suspects.insert(task, place));
+        match dead.at {
             Some((place, true)) if plan.faults.skip_bad_records > 0 => {
                 // Two deaths at the same record are no accident. Neither is the worker's own failure at a record in a
                 // chunk that was fatal before.
-                let again = before.is_some_and(|before| before == place || !from_outside && before.meets(place));
+                let again = before.is_some_and(|before| before == place || !dead.from_outside && before.meets(place));
                 if is_over || again {
-                    self.set_aside(vec![(place, cause.to_owned())])?;
+                    self.set_aside(vec![(place, dead.cause.clone())])?;
                     self.suspects.remove(&task);
                     self.attempts[task] = 0;
                 }
             }
             Some((Place { source, offset, .. }, true)) if is_over => {
-                let path = self.setup.tasks.sources[source].name.clone();
-                let line = self.setup.tasks.line(source, offset);
-                return Err(Error::RecordFailed { path, offset, line, last: last.to_owned(), attempts });
+                let path = tasks.sources[source].name.clone();
+                let line = tasks.line(source, offset);
+                return Err(Error::RecordFailed { path, offset, line, last: dead.sentence(), attempts });
             }
-            _ if is_over => return Err(Error::TaskFailed { last: last.to_owned(), attempts }),
+            _ if is_over => return Err(Error::TaskFailed { last: dead.sentence(), attempts }),
             _ => {}
         }
         shared.set_careful(task);

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill_os::machine::NumaNode;
 use gristmill_os::process::{Child, threads_in_this_process};
 use gristmill_os::{file_size, machine};
 use gristmill_page::{Pages, Shape, ShelfFile};
@@ -23,9 +24,11 @@ use crate::input::tasks::{Splits, Tasks};
 use crate::memory::{Memory, shown};
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
-use crate::plan::job_plan::{self, Machine, Plan, ShelfShape};
+use crate::plan::job_plan::Plan;
+use crate::plan::known::{Known, Machine, Properties};
 use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
+use crate::plan::shelf_shape::ShelfShape;
 use crate::program::ending::Program;
 use crate::program::map_reduce::{combines, rounds};
 use crate::program::ranges::Ranges;
@@ -69,25 +72,10 @@ impl Prepared {
         if settings.deterministic && settings.order == Order::Unordered {
             settings.order = Order::ByKey;
         }
-        if settings.isolation == Isolation::Process {
-            let threads = threads_that_stay()?;
-            if threads > 1 {
-                return Err(Error::ThreadsRunning { threads });
-            }
-        }
-        // The folder that TMPDIR names is looked at when something is put there.
-        if let Some(dir) = settings.spill_dirs.iter().find(|dir| !dir.is_dir()) {
-            return Err(Error::Setting(format!("the spill folder {} is no directory", dir.display())));
-        }
+        check_start(settings)?;
         // 2. Find the input, and what of it is done.
         let opened = open()?;
-        let reads_again = match mode {
-            Mode::Steps { .. } => Some("a job in steps"),
-            _ => (settings.skip_bad_records > 0).then_some("a job that sets records aside"),
-        };
-        if let Some(what) = reads_again.filter(|_| opened.has_stream()) {
-            return Err(Error::Setting(format!("{what} reads its input more than once: leave out Input::read_once")));
-        }
+        check_streams(mode, settings, &opened)?;
         let mut checkpoint = open_checkpoint::<J>(mode, settings, &opened)?;
         let input_bytes = opened.sources.iter().map(|source| source.bytes).sum();
         if let Some((log, facts)) = &checkpoint {
@@ -105,17 +93,13 @@ impl Prepared {
             None => Seed::random(),
         };
         // 3. Make the plan. Sampling the input must not write to a shared output.
-        let processors = machine::processors();
-        let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
-        // Arenas and shelf take up to twice as many addresses as the job memory, and each worker has some more for itself.
-        let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
-        let available_bytes = available_bytes.min(addresses_bytes);
-        let nodes = match &settings.nodes[..] {
-            [] => machine::numa_nodes().asked("asking for the nodes of the machine")?,
-            nodes => nodes.to_vec(),
+        let (sample, sampler) = match mode.writes_outputs() {
+            false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
+            true => (None, None),
         };
-        let facts = job_plan::Program {
-            combines: combines(program),
+        let combines = combines(program);
+        let properties = Properties {
+            combines,
             rounds: rounds(program),
             keys: program.keys(),
             keys_max: J::Key::DENSE,
@@ -124,68 +108,21 @@ impl Prepared {
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
             place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
             iterates: mode.iterates(),
-            joins: visits && !reduces && combines(program) && settings.checkpoint.is_none(),
-            passes: !mode.iterates() && !reduces && !combines(program) && J::PARTITION.is_none(),
+            joins: visits && !reduces && combines && settings.checkpoint.is_none(),
+            passes: !mode.iterates() && !reduces && !combines && J::PARTITION.is_none(),
         };
-        let writes_result = matches!(mode, Mode::OpenTarget);
-        let (sample, sampler) = match mode.writes_outputs() {
-            false => take_sample(program, settings, &opened.sources, mode.state().unwrap_or_default(), &seed).unzip(),
-            true => (None, None),
-        };
-        let mut plan = Plan::new(
-            settings,
-            Machine { processors, nodes: &nodes, available_bytes },
-            input_bytes,
-            facts,
-            sample.as_ref(),
-        )?;
-        if writes_result && !plan.ranged {
-            return Err(Error::Setting(
-                "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
-                    .into(),
-            ));
-        }
-        let ranges = match plan.ranged && !mode.writes_outputs() {
-            true => find_ranges(program, settings, &opened.sources, plan.partitions, writes_result),
-            false => None,
-        };
-        let ranges = ranges.or_else(|| writes_result.then(Ranges::whole));
-        plan.known.ranges = ranges.as_ref().map(Ranges::len);
+        let nodes = nodes(settings)?;
+        let known = Known::new(settings, resources(&nodes)?, input_bytes, properties, sample.as_ref());
+        let plan = Plan::new(&known)?;
+        let ranges = cut_ranges(program, settings, mode, &opened, &plan)?;
         if let Some(mut on_plan) = on_plan {
-            on_plan(&explain(&plan));
-        }
-        let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
-        let of_log = [u64::from(plan.fused), workers[0], workers[1], plan.split_bytes, seed.number()];
-        if let Some((log, facts)) = &mut checkpoint
-            && *facts == Facts::default()
-        {
-            log.begin(of_log)?;
+            on_plan(&explain(&plan, &known, ranges.as_ref().map(Ranges::len)));
         }
         // 4. Cut the tasks, and count the words that they need.
-        let Budget { decoder_bytes, unpack_bytes, .. } = plan.budget;
-        let sources = match decoder_bytes + unpack_bytes {
-            0 => opened.sources.clone(),
-            _ => {
-                let [decoder, unpack] = [decoder_bytes, unpack_bytes].map(|bytes| Memory::of(bytes as u64));
-                opened
-                    .sources
-                    .iter()
-                    .cloned()
-                    .map(|source| source.with_memory(TaskMemory { decoder, unpack }))
-                    .collect()
-            }
-        };
-        // Chunks that are the same for any number of workers do not grow with it.
-        let splits = match plan.in_order && !settings.deterministic {
-            true => Splits::growing(plan.split_bytes, plan.map_workers),
-            false => Splits::of(plan.split_bytes),
-        };
-        let mut tasks = Tasks::cut(sources, settings.records, splits, settings.record_bytes_max);
-        scan_quotes(&mut tasks, processors.usable)?;
-        if let Some((log, facts)) = &checkpoint
-            && let Some(what) = facts.misfit(&tasks, of_log)
-        {
-            return Err(log.misfit(what));
+        let mut tasks = cut_tasks(settings, &opened, &plan);
+        scan_quotes(&mut tasks, known.machine.processors.usable)?;
+        if let Some((log, facts)) = &mut checkpoint {
+            begin_or_check(log, facts, &plan, &seed, &tasks)?;
         }
         let (shelf_file, file_bytes) = if mode.iterates() { shelf_file(&plan) } else { (None, 0) };
         let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers, file_bytes);
@@ -203,9 +140,9 @@ impl Prepared {
             shares: plan.shares,
             nodes: plan.places.nodes.len(),
         };
-        let _opened = opened;
         // The size of a stream is unknown.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
+        let _opened = opened;
         let prepared =
             Prepared { plan, tasks, checkpoint, input_bytes, seed, shelf, shelf_file, room, _opened, sampler };
         Ok((prepared, ranges))
@@ -241,6 +178,101 @@ impl Prepared {
     pub fn kept_bytes_max(&self) -> u64 {
         self.plan.budget.keep_bytes as u64 + (self.shelf.file_extents * self.shelf.extent_bytes) as u64
     }
+}
+
+/// Checks what must be true before the input is looked for.
+fn check_start(settings: &Settings) -> Result<()> {
+    if settings.isolation == Isolation::Process {
+        let threads = threads_that_stay()?;
+        if threads > 1 {
+            return Err(Error::ThreadsRunning { threads });
+        }
+    }
+    // The folder that TMPDIR names is looked at when something is put there.
+    match settings.spill_dirs.iter().find(|dir| !dir.is_dir()) {
+        Some(dir) => Err(Error::Setting(format!("the spill folder {} is no directory", dir.display()))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses streams that a job would have to read more than once.
+fn check_streams(mode: Mode<'_>, settings: &Settings, opened: &Opened) -> Result<()> {
+    let reads_again = match mode {
+        Mode::Steps { .. } => Some("a job in steps"),
+        _ => (settings.skip_bad_records > 0).then_some("a job that sets records aside"),
+    };
+    match reads_again.filter(|_| opened.has_stream()) {
+        Some(what) => Err(Error::Setting(format!("{what} reads its input more than once: leave out Input::read_once"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the nodes of the machine, unless a test has set others.
+fn nodes(settings: &Settings) -> Result<Vec<NumaNode>> {
+    match &settings.nodes[..] {
+        [] => machine::numa_nodes().asked("asking for the nodes of the machine"),
+        nodes => Ok(nodes.to_vec()),
+    }
+}
+
+/// Asks for the resources of the machine.
+fn resources(nodes: &[NumaNode]) -> Result<Machine<'_>> {
+    let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
+    // Arenas and shelf take up to twice as many addresses as the job memory, and each worker has some more for itself.
+    let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
+    let available_bytes = available_bytes.min(addresses_bytes);
+    Ok(Machine { processors: machine::processors(), nodes, available_bytes })
+}
+
+/// Cuts the partitions of a job at a sample of its pairs, if they are ranges.
+fn cut_ranges<J: Program>(
+    program: &J,
+    settings: &Settings,
+    mode: Mode<'_>,
+    opened: &Opened,
+    plan: &Plan,
+) -> Result<Option<Ranges<J::Key, J::Value>>> {
+    let writes_result = matches!(mode, Mode::OpenTarget);
+    if writes_result && !plan.ranged {
+        return Err(Error::Setting(
+            "only a result in the order of keys, of pairs that nothing combines, reduces or leaves out, is written by its reducers"
+                .into(),
+        ));
+    }
+    let ranges = match plan.ranged && !mode.writes_outputs() {
+        true => find_ranges(program, settings, &opened.sources, plan.partitions, writes_result),
+        false => None,
+    };
+    Ok(ranges.or_else(|| writes_result.then(Ranges::whole)))
+}
+
+/// Cuts the input into tasks.
+fn cut_tasks(settings: &Settings, opened: &Opened, plan: &Plan) -> Tasks {
+    let Budget { decoder_bytes, unpack_bytes, .. } = plan.budget;
+    let sources = match decoder_bytes + unpack_bytes {
+        0 => opened.sources.clone(),
+        _ => {
+            let [decoder, unpack] = [decoder_bytes, unpack_bytes].map(|bytes| Memory::of(bytes as u64));
+            let memory = TaskMemory { decoder, unpack };
+            opened.sources.iter().cloned().map(|source| source.with_memory(memory)).collect()
+        }
+    };
+    // Chunks that are the same for any number of workers do not grow with it.
+    let splits = match plan.in_order && !settings.deterministic {
+        true => Splits::growing(plan.split_bytes, plan.map_workers),
+        false => Splits::of(plan.split_bytes),
+    };
+    Tasks::cut(sources, settings.records, splits, settings.record_bytes_max)
+}
+
+/// Begins the log of a checkpoint, or checks that a job that continues has the plan and the tasks it speaks of.
+fn begin_or_check(log: &mut Checkpoint, facts: &Facts, plan: &Plan, seed: &Seed, tasks: &Tasks) -> Result<()> {
+    let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
+    let of_log = [u64::from(plan.fused), workers[0], workers[1], plan.split_bytes, seed.number()];
+    if *facts == Facts::default() {
+        return log.begin(of_log);
+    }
+    facts.misfit(tasks, of_log).map_or(Ok(()), |what| Err(log.misfit(what)))
 }
 
 /// Says why a region of about `bytes` bytes cannot be mapped, and which option makes it smaller. `limit_bytes` is the limit on addresses.

@@ -18,6 +18,7 @@ use crate::control::words::Shared;
 use crate::coordinator::clock::{Clock, Standstill};
 use crate::coordinator::stages::Stages;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
+use crate::error::{Asked, Result};
 use crate::interrupt::Interrupt;
 use crate::output::timeline::{Event, Marks};
 use crate::program::accumulator::Values;
@@ -75,6 +76,47 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p> {
     pub stages: Option<Stages>,
     /// What the steps so far have accumulated.
     pub totals: Values,
+}
+
+impl<'scope, 'env, 'w, 'p> Coordinator<'scope, 'env, 'w, 'p> {
+    /// Makes a coordinator that has started no worker.
+    pub fn new(
+        setup: &'env Setup<'w>,
+        run_worker: &'env (dyn Fn(Role) -> i32 + Sync),
+        scope: &'scope Scope<'scope, 'env>,
+        kept: &'env mut AcrossAttempts<'p>,
+    ) -> Result<Coordinator<'scope, 'env, 'w, 'p>> {
+        Ok(Coordinator {
+            setup,
+            run_worker,
+            scope,
+            hands: Vec::new(),
+            waits: Watch::new().asked("making an epoll descriptor")?,
+            reducers: Vec::new(),
+            map_at_once: setup.plan.map_at_once,
+            had_company_ns: 0,
+            attempts: Vec::new(),
+            reduce_attempts: vec![0; setup.plan.reduce_workers],
+            suspects: HashMap::new(),
+            bad_records: Vec::new(),
+            places_aside: HashSet::new(),
+            aside_bytes: 0,
+            done: 0,
+            drained: Cell::new((0, 0)),
+            taint: Cell::new(None),
+            told: (0, 0),
+            tasks: 0,
+            first_round: 0,
+            placed: None,
+            kept,
+            reducer_lost_in: None,
+            standstill: Standstill::default(),
+            next_tick_ns: 0,
+            clock: Clock::new(setup.start_ns),
+            stages: None,
+            totals: Vec::new(),
+        })
+    }
 }
 
 /// What a job keeps when it starts over.

@@ -18,6 +18,11 @@
 
 use crate::error::{Error, Result};
 use crate::memory::shown;
+use crate::plan::arena::Arena;
+use crate::plan::known::Known;
+use crate::plan::settings::Buffer;
+use crate::plan::splits::CHUNK_BYTES;
+use crate::plan::workers::Roles;
 use crate::spill::reduce_memory::ReduceMemory;
 
 /// The part of the available memory that a job takes by default: 1 / 2. The other half is left to the page cache,
@@ -98,6 +103,40 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// Divides the memory of a job. Returns its arenas without their reserve, if that is what makes the memory suffice.
+    pub fn new(
+        known: &Known<'_>,
+        roles: Roles,
+        map_at_once: usize,
+        buffer: Buffer,
+        arena: Arena,
+    ) -> Result<(Budget, Arena)> {
+        let Known { settings, program, .. } = *known;
+        let buffer_bytes = match buffer {
+            Buffer::Hash => program.hash_bytes,
+            Buffer::Dense => program.keys.unwrap_or(0) * program.place_bytes,
+            Buffer::Auto | Buffer::Array => 0,
+        };
+        let workers = roles.workers();
+        let with = |arena: Arena| {
+            let needs = Needs {
+                workers,
+                reduce_workers: roles.reduce_workers,
+                pages_bytes: workers * arena.bytes(),
+                maps_bytes: map_at_once * (buffer_bytes + CHUNK_BYTES),
+                iterates: program.iterates,
+                keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),
+                held_bytes: settings.held_bytes,
+                will_hold_bytes: settings.will_hold_bytes,
+                tasks: map_at_once,
+                decoder_bytes_max: program.decoder_bytes_max,
+                unpacks: program.unpacks,
+            };
+            Ok((Budget::divide(settings.memory_bytes, known.machine.available_bytes, needs)?, arena))
+        };
+        with(arena).or_else(|_: Error| with(arena.without_reserve()))
+    }
+
     /// Divides the memory that was `asked` for, or a part of the available memory.
     pub fn divide(asked: Option<usize>, available_bytes: u64, needs: Needs) -> Result<Budget> {
         let Needs { workers, reduce_workers, pages_bytes, maps_bytes, iterates, keep_bytes, .. } = needs;

@@ -9,8 +9,12 @@
 
 use gristmill_os::machine::NumaNode;
 
+use crate::data::order::Order;
+use crate::plan::known::Known;
+use crate::plan::reason::Reason;
 use crate::plan::sample::Sample;
 use crate::plan::settings::Placement;
+use crate::plan::workers::Roles;
 
 /// The memory of a node, and the processors that use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +63,37 @@ impl Places {
     pub fn node_of(&self, cpu: usize) -> usize {
         self.node_of_cpu.get(cpu).copied().unwrap_or(0).into()
     }
+}
+
+/// Chooses the homes of all workers, and the number of shares.
+pub(crate) fn place(known: &Known<'_>, roles: Roles) -> (Places, usize, Reason) {
+    let Known { settings, program, .. } = *known;
+    let groups: &[usize] = match roles.fused {
+        true => &[roles.map_workers],
+        false => &[roles.map_workers, roles.reduce_workers],
+    };
+    let places = Places::new(known.machine.nodes, settings.placement, groups);
+    let joins = program.joins && settings.order == Order::ByKey && !known.combines_in_order();
+    let shares = match joins && reduces_by_node(settings.placement, known.sample) {
+        true => places.shares(roles.workers(), roles.reduce_workers),
+        false => 1,
+    };
+    let is_asked = settings.placement != Placement::Auto;
+    let why = match settings.placement {
+        Placement::Off => Reason::Asked,
+        _ if places.nodes.len() < 2 => Reason::new("this machine has one node", is_asked),
+        _ if roles.workers() < 2 => Reason::new("one worker has nothing to exchange", is_asked),
+        _ if places.homes.is_empty() => Reason::new("one node has all the memory", is_asked),
+        Placement::ByNode if shares == 1 => {
+            Reason::Instead("what the nodes would reduce cannot be joined in this job, so workers are pinned only")
+        }
+        Placement::Pinned | Placement::ByNode => Reason::Asked,
+        Placement::Auto if shares == 1 => Reason::Because("their memory is there, too; pages cross"),
+        Placement::Auto => {
+            Reason::Because("keys repeat, so each of them crosses once from each node instead of with each page")
+        }
+    };
+    (places, shares, why)
 }
 
 /// Joins each processor to memory: that of its node, or of the nearest node that has some.
@@ -111,7 +146,7 @@ fn node_of_cpu(nodes: &[NumaNode]) -> (Vec<usize>, Vec<u16>) {
 /// pays if pairs combine: each key then crosses once from each node, and not with each page.
 ///
 /// A sample is small. If half of its pairs repeat a key, hardly any pair of the whole input is the first of its key.
-pub(crate) fn reduces_by_node(placement: Placement, sample: Option<&Sample>) -> bool {
+fn reduces_by_node(placement: Placement, sample: Option<&Sample>) -> bool {
     match placement {
         Placement::ByNode => true,
         Placement::Auto => sample.is_some_and(|sample| sample.told_apart > 0 && sample.keys * 2 <= sample.told_apart),

@@ -79,12 +79,14 @@ pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
         .stdin(Stdio::null())
         .stdout(out.try_clone().expect("a second descriptor"))
         .stderr(out);
-    // A process that a shell starts in the background ignores SIGINT, and so do its children.
+    // A process that a shell starts in the background ignores SIGINT and SIGQUIT, and so do its children.
     // SAFETY: signal() may be called between fork and exec.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
             Ok(())
         });
     }

@@ -20,7 +20,6 @@ import org.gristmill.core.plan.Location;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Recovery;
-import org.gristmill.core.plan.Settings;
 
 /**
  * The driver's side: which executors can be homes, and a {@link ShuffleLedger} for each shuffle. Thread safe. What it decides
@@ -33,7 +32,7 @@ public final class Coordinator {
    */
   public record CommitResult(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
 
-  /** What makes a shuffle, in the program that runs. */
+  /** The dependency of Spark's program that makes a shuffle. */
   public interface Dependency {
     /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
     boolean isDeterminate();
@@ -55,7 +54,7 @@ public final class Coordinator {
 
     void warn(String line);
 
-    /** What only somebody who looks for a fault wants to read. */
+    /** A line for somebody who looks for a fault. */
     void detail(Supplier<String> line);
   }
 
@@ -63,36 +62,35 @@ public final class Coordinator {
   private final Announcer announcer;
   private final double planShare;
   private final Recovery recovery;
-  private final boolean strict;
+  private final RedoProof redo;
   private final Map<String, Executor> executors = new LinkedHashMap<>();
   private final Set<String> leaving = new TreeSet<>();
   private final Map<Integer, Registered> registered = new HashMap<>();
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
   private long shufflesWritten;
-  private ShuffleLedger.Balance lastWritten = new ShuffleLedger.Balance(0, 1, 1);
+  private PartitionHomes.Balance lastWritten = new PartitionHomes.Balance(0, 1, 1);
   private long homesLost;
   private long attemptsRefused;
   private long incompleteReads;
-  private long outputsReplaced;
 
   /**
    * @param planShare share of a shuffle's maps that must have committed before its partitions are placed
    * @param strict whether a map that runs again must write the same values too, and not only the same keys
    */
   public Coordinator(MapOutputs outputs, Announcer announcer, double planShare, Recovery recovery, boolean strict) {
-    this.strict = strict;
     this.outputs = outputs;
     this.announcer = announcer;
     this.planShare = planShare;
     this.recovery = recovery;
+    redo = new RedoProof(outputs, announcer, strict, shuffles.values());
   }
 
   public synchronized void executorAdded(Executor executor) {
     executors.put(executor.id(), executor);
     known.put(executor.id(), executor);
     for (ShuffleLedger s : shuffles.values()) {
-      for (String home : s.unfitHomes(executors.keySet())) {
+      for (String home : s.homes().unfit(executors.keySet())) {
         loseHome(s, home, "executor " + home + " was lost or cannot store", Set.of());
       }
     }
@@ -129,13 +127,13 @@ public final class Coordinator {
     if (executors.containsKey(id)) {
       leaving.add(id);
       for (ShuffleLedger s : shuffles.values()) {
-        Plan before = s.plan();
-        BitSet moved = s.leave(id, executors());
-        if (s.plan() != before) {
-          announcer.publish(placed(s.plan(), moved, id));
+        Plan before = s.homes().plan();
+        BitSet moved = s.homes().leave(id, executors());
+        if (s.homes().plan() != before) {
+          announcer.publish(placed(s.homes().plan(), moved, id));
         }
         given += moved.cardinality();
-        epochs.put(s.id, s.plan() == null ? 0 : s.plan().epoch());
+        epochs.put(s.id, s.homes().plan() == null ? 0 : s.homes().plan().epoch());
       }
     }
     if (given > 0) {
@@ -151,7 +149,7 @@ public final class Coordinator {
   public synchronized void handedOver(int shuffle, String id, int epoch) {
     ShuffleLedger s = shuffles.get(shuffle);
     if (s != null && executors.containsKey(id)) {
-      s.handedOver(id, epoch);
+      s.homes().handedOver(id, epoch);
       List<Executor> to = staying(s);
       if (!to.isEmpty()) {
         outputs.move(shuffle, id, to);
@@ -161,7 +159,7 @@ public final class Coordinator {
 
   /** The homes of a shuffle, one for each of their partitions, or all executors if it has none; without those that are leaving. */
   private List<Executor> staying(ShuffleLedger s) {
-    return (s.plan() == null ? executors.keySet().stream() : Arrays.stream(s.plan().homes())).filter(home -> !leaving.contains(home))
+    return (s.homes().plan() == null ? executors.keySet().stream() : Arrays.stream(s.homes().plan().homes())).filter(home -> !leaving.contains(home))
         .map(known::get).toList();
   }
 
@@ -183,7 +181,7 @@ public final class Coordinator {
     ShuffleLedger s = shuffles.remove(shuffle);
     if (s != null) {
       registered.computeIfPresent(shuffle, (id, r) -> new Registered(r.maps, r.partitions, r.dependency,
-          (s.plan() == null ? r.firstEpoch : s.plan().epoch()) + 1));
+          (s.homes().plan() == null ? r.firstEpoch : s.homes().plan().epoch()) + 1));
     }
   }
 
@@ -205,19 +203,19 @@ public final class Coordinator {
   public synchronized CommitResult commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
     ShuffleLedger s = ledger(shuffle);
     require(sizes.length == s.partitions && Arrays.stream(sizes).allMatch(size -> size >= 0), sizes.length + " sizes", s);
-    if (!s.isWhole(attempt) || !proves(s, attempt, digest)) {
+    if (!s.isWhole(attempt) || !redo.proves(s, attempt, digest)) {
       attemptsRefused++;
       return new CommitResult(false, false, null, sizes, 0);
     }
-    boolean planned = s.plan() != null;
+    boolean planned = s.homes().plan() != null;
     StatusShaper.Status status = s.commit(attempt, records, millis, sizes, digest, executors(), planShare);
-    if (!planned && s.plan() != null) {
+    if (!planned && s.homes().plan() != null) {
       announce(s);
     }
     if (s.allCommitted() && s.commits() == s.maps) {
-      announcer.log("shuffle " + shuffle + " is written: " + s.describe());
+      announcer.log("shuffle " + shuffle + " is written: " + s.homes().describe());
       shufflesWritten++;
-      lastWritten = s.balance();
+      lastWritten = s.homes().balance();
     }
     return new CommitResult(true, s.allCommitted(), location(s, status.location()), status.sizes(), s.digest(attempt).rows());
   }
@@ -225,97 +223,6 @@ public final class Coordinator {
   /** The executor that a map status names; another one if that is leaving, because Spark would make its map outputs again. */
   private Executor location(ShuffleLedger s, String id) {
     return leaving.contains(id) ? staying(s).stream().findFirst().orElse(known.get(id)) : known.get(id);
-  }
-
-  /**
-   * Whether an attempt may win. It may if it has written what its map wrote before. If not:
-   * <ol>
-   * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too late, stands for it:
-   *     readers of either read what the first one wrote.
-   * <li>Else, where every partition has the same keys and only values differ, it counts all the same, as with Spark's own shuffle.
-   * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
-   *     more, for all.
-   * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
-   *     is revoked; where results may have been delivered, the job fails.
-   * </ol>
-   */
-  private boolean proves(ShuffleLedger s, long attempt, Digest digest) {
-    ShuffleLedger.Difference difference = s.difference(attempt, digest);
-    if (difference == null) {
-      return true;
-    }
-    if (difference.stands()) {
-      logFirst(s.isFirstToStand(), () -> difference.details() + "; the earlier output is whole, and stays");
-      s.standFor(difference.first(), attempt);
-      if (difference.change() == Digest.Change.KEYS) {
-        distrust(s, difference);
-      }
-      return true;
-    }
-    if (difference.change() == Digest.Change.VALUES && !strict && !s.isDistrusted()) {
-      tolerate(s, attempt, difference);
-      return true;
-    }
-    outputsReplaced += difference.partial() ? 0 : 1;
-    logFirst(s.replaced().isEmpty(), () -> difference.details() + "; all of the earlier output is replaced");
-    distrust(s, difference);
-    revoke(s, difference.first());
-    undo(s.readers().replaced(), difference);
-    return !difference.partial();
-  }
-
-  /** When one map of a shuffle writes something else, most do. */
-  private void logFirst(boolean first, Supplier<String> line) {
-    if (first) {
-      announcer.log(line.get() + "; further maps of this shuffle that do so are logged at DEBUG");
-    } else {
-      announcer.detail(line);
-    }
-  }
-
-  private void tolerate(ShuffleLedger s, long attempt, ShuffleLedger.Difference difference) {
-    if (s.tolerate(attempt)) {
-      announcer.log(difference.details());
-      announcer.warn("Shuffle " + s.id + ": map " + difference.map() + " has run again and has written the same keys with other values, as sums of"
-          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key() + "=strict");
-    }
-  }
-
-  /** Records of this shuffle move when maps run again. So what was taken for the same in spite of other values must not count either. */
-  private void distrust(ShuffleLedger s, ShuffleLedger.Difference difference) {
-    if (!s.isDistrusted() && s.hasTolerated()) {
-      s.mixed().forEach(attempt -> revoke(s, attempt));
-      undo(s.readers().replaced(), difference);
-    }
-    s.distrust();
-  }
-
-  /** True if the attempt is one of the shuffle's. */
-  private boolean revoke(ShuffleLedger s, long attempt) {
-    Set<Long> revoked = s.revoke(attempt);
-    if (!revoked.isEmpty()) {
-      outputs.unregister(s.id, revoked);
-      s.statusesFrom(outputs.trackerEpoch());
-    }
-    return !revoked.isEmpty();
-  }
-
-  private void undo(List<ReaderTasks.Reader> readers, ShuffleLedger.Difference why) {
-    Set<Integer> stages = new TreeSet<>();
-    for (ReaderTasks.Reader r : readers) {
-      boolean wroteMapOutput = false;
-      for (ShuffleLedger other : shuffles.values()) {
-        wroteMapOutput |= revoke(other, r.attempt());
-      }
-      if (!wroteMapOutput && r.ended() && !outputs.unregisterAnywhere(r.attempt())) {
-        stages.add(r.stage());
-      }
-    }
-    for (int stage : stages) {
-      outputs.fail(stage, "map " + why.map() + " of shuffle " + why.shuffle() + " has run again and has not written what it wrote before, and stage "
-          + stage + " has results of that. Going on could lose and double records. checkpoint() the RDD (or write the table) before the"
-          + " shuffle, or set " + Settings.RECOVERY.key() + "=replicate");
-    }
   }
 
   /** The plan; made now if there is none yet. Null if there are no executors, or the shuffle is gone. */
@@ -326,10 +233,10 @@ public final class Coordinator {
 
   private Plan plan(int shuffle) {
     ShuffleLedger s = ledger(shuffle);
-    if (s.plan() == null && s.decide(executors()) != null) {
+    if (s.homes().plan() == null && s.homes().decide(executors()) != null) {
       announce(s);
     }
-    return s.plan();
+    return s.homes().plan();
   }
 
   /**
@@ -386,15 +293,15 @@ public final class Coordinator {
     ShuffleLedger s = ledger(shuffle);
     require(partition >= 0 && partition < s.partitions, "partition " + partition, s);
     incompleteReads++;
-    boolean moved = home != null && s.plan() != null
-        && (!s.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
+    boolean moved = home != null && s.homes().plan() != null
+        && (!s.homes().plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
     if (moved && s.whole(partition, winners.values())) {
       return true;
     }
     if (s.missing(partition, winners.values())) {
       BitSet one = new BitSet();
       one.set(partition);
-      s.lost(s.plan() == null ? reason : s.plan().homes()[partition], reason, s.known(winners.values()), one, new BitSet());
+      s.lost(s.homes().plan() == null ? reason : s.homes().plan().homes()[partition], reason, s.known(winners.values()), one, new BitSet());
     }
     announcer.detail(() -> "shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
         + " will be made again");
@@ -420,7 +327,7 @@ public final class Coordinator {
   /** Changes whenever something new may have to be delivered: with every commit, and with every plan. */
   public synchronized long version(int shuffle) {
     ShuffleLedger s = shuffles.get(shuffle);
-    return s == null ? 0 : s.commits() + ((long) (s.plan() == null ? 0 : s.plan().epoch()) << 32);
+    return s == null ? 0 : s.commits() + ((long) (s.homes().plan() == null ? 0 : s.homes().plan().epoch()) << 32);
   }
 
   public synchronized void flushed(int shuffle, List<Long> attempts) {
@@ -440,7 +347,7 @@ public final class Coordinator {
       long outputsReplaced, long predictionErrorPerMille, long fullestHomePerMille, long roundRobinPerMille) {}
 
   public synchronized Counters counters() {
-    return new Counters(shufflesWritten, homesLost, attemptsRefused, incompleteReads, outputsReplaced,
+    return new Counters(shufflesWritten, homesLost, attemptsRefused, incompleteReads, redo.outputsReplaced(),
         Math.round(1000 * lastWritten.error()), Math.round(1000 * lastWritten.placed()), Math.round(1000 * lastWritten.roundRobin()));
   }
 
@@ -455,7 +362,7 @@ public final class Coordinator {
     if (loss != null) {
       homesLost++;
       attempts.addAll(loss.attempts());
-      announcer.publish(placed(s.plan(), loss.refill()));
+      announcer.publish(placed(s.homes().plan(), loss.refill()));
     }
     if (!attempts.isEmpty()) {
       outputs.unregister(s.id, attempts);
@@ -463,7 +370,7 @@ public final class Coordinator {
     BitSet held = loss == null ? new BitSet() : loss.partitions();
     s.lost(home, reason, attempts, held, loss == null ? new BitSet() : loss.refill());
     announcer.detail(() -> "shuffle " + s.id + ": " + reason + "; partitions " + held + " were there, map attempts " + attempts
-        + " have lost output: " + s.describe());
+        + " have lost output: " + s.homes().describe());
     return loss != null;
   }
 
@@ -475,8 +382,8 @@ public final class Coordinator {
   }
 
   private void announce(ShuffleLedger s) {
-    announcer.log("shuffle " + s.id + ": " + s.describe());
-    announcer.publish(placed(s.plan(), new BitSet()));
+    announcer.log("shuffle " + s.id + ": " + s.homes().describe());
+    announcer.publish(placed(s.homes().plan(), new BitSet()));
   }
 
   private PlanUpdate placed(Plan plan, BitSet refill) {

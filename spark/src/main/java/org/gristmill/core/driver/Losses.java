@@ -34,7 +34,7 @@ final class Losses {
     return reasons.isEmpty();
   }
 
-  /** What was lost since this was asked last, and how it comes back. */
+  /** Returns the losses since the last call, and how they come back. */
   String take() {
     StringBuilder line = new StringBuilder();
     reasons.values().stream().limit(REASONS_MAX).forEach(reason -> line.append(line.length() > 0 ? "; " : "").append(reason));

@@ -7,7 +7,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -16,14 +15,12 @@ import java.util.stream.Collectors;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
 import org.gristmill.core.plan.Lineage;
-import org.gristmill.core.plan.Placement;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.Recovery;
-import org.gristmill.core.plan.SizeModel;
 
 /**
- * The driver's knowledge of one shuffle: which attempts ran and committed, how large the partitions are and where they live,
- * and the taint table: what of each attempt's output is lost. How much is lost with a home depends on {@link Recovery}.
+ * The driver's knowledge of one shuffle: which attempts ran and committed, where its partitions live ({@link PartitionHomes}), and the
+ * taint table: what of each attempt's output is lost. How much is lost with a home depends on {@link Recovery}.
  *
  * <p>Taint-redo: a map that runs again emits only the partitions that its last committed attempt has lost, and inherits the
  * others from that attempt ({@link Emission}). ReaderTasks follow the inheritance with {@link Lineage}. A stage whose output is not
@@ -32,29 +29,6 @@ import org.gristmill.core.plan.SizeModel;
  * <p>Not thread safe; {@link Coordinator} guards it.
  */
 final class ShuffleLedger {
-  private static final class Attempt {
-    final long id;
-    final int mapIndex;
-    final String executor;
-    Emission emission;
-    BitSet lost = NOTHING; // never changed, only replaced: attempts that have lost the same share it, and so do their emissions
-    boolean lostAll;
-    boolean flushed;
-    boolean committed;
-    boolean succeeded; // Spark has counted its metrics and accumulators
-    Digest digest;
-    PackedSizes wrote;
-    PackedSizes reported; // in its map status
-    BitSet empty = NOTHING; // partitions of which its status reports what other attempts wrote
-
-    Attempt(long id, int mapIndex, String executor, Emission emission) {
-      this.id = id;
-      this.mapIndex = mapIndex;
-      this.executor = executor;
-      this.emission = emission;
-    }
-  }
-
   /**
    * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
    * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
@@ -65,35 +39,21 @@ final class ShuffleLedger {
   /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
   record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
-  /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
-  private static final double RANGES_FULLEST_MAX = 1.05;
-  private static final BitSet NOTHING = new BitSet();
-  private static final int SAMPLES_MIN = 4; // committed maps; fewer if the shuffle has fewer
-
   final int id;
   final int maps;
   final int partitions;
   private final Coordinator.Dependency dependency;
   private final Recovery recovery;
   private final int firstEpoch;
+  private final PartitionHomes homes;
   private final StatusShaper shaper;
-  private final SizeModel model;
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
-  private final MapSpeeds speeds = new MapSpeeds();
   private final Set<Long> replaced = new HashSet<>();
   private final ReaderTasks readers = new ReaderTasks();
   private final Losses losses = new Losses();
-  private final Set<String> lostHomes = new HashSet<>();
-  private final Set<String> leaving;
-  private final HandOvers handOvers = new HandOvers();
-  private final long[] totals;
   private byte[] typical; // size codes of the first map that has committed
-  private long records;
   private int commits;
-  private Plan plan;
-  private long[] predicted;
-  private String placedBy = "round robin";
   private final Set<Long> tolerated = new HashSet<>(); // differ from the attempt before them in values only
   private boolean differs; // a map has run again, and its records may be in other partitions
   private long statusesFrom;
@@ -114,15 +74,12 @@ final class ShuffleLedger {
     this.dependency = dependency;
     this.recovery = recovery;
     this.firstEpoch = firstEpoch;
-    this.leaving = leaving;
+    homes = new PartitionHomes(id, maps, partitions, recovery, firstEpoch, leaving);
     shaper = new StatusShaper(maps, partitions);
-    model = new SizeModel(partitions);
-    totals = new long[partitions];
-    model.add(0, totals); // where nothing was read, nothing was written
   }
 
-  Plan plan() {
-    return plan;
+  PartitionHomes homes() {
+    return homes;
   }
 
   /** Counts up with every commit. */
@@ -131,7 +88,7 @@ final class ShuffleLedger {
   }
 
   boolean allCommitted() {
-    return committed.size() == maps;
+    return homes.allWritten();
   }
 
   /** An attempt begins: what must it emit? */
@@ -166,11 +123,7 @@ final class ShuffleLedger {
   /** False if a home that this attempt sends to was lost while it ran, or what it inherits: it must not become a winner. */
   boolean isWhole(long attempt) {
     Attempt a = attempts.get(attempt);
-    return a != null && isWhole(a);
-  }
-
-  private static boolean isWhole(Attempt a) {
-    return !a.lostAll && a.lost.isEmpty();
+    return a != null && a.isWhole();
   }
 
   /**
@@ -192,7 +145,7 @@ final class ShuffleLedger {
     if (change == Digest.Change.NONE || !dependency.isDeterminate()) {
       return null;
     }
-    return new Difference(change, id, a.mapIndex, first.id, isWhole(first), !a.emission.all(),
+    return new Difference(change, id, a.mapIndex, first.id, first.isWhole(), !a.emission.all(),
         "shuffle " + id + " map " + a.mapIndex + ": " + first.digest + " as task " + first.id + ", " + digest + " as task " + attempt);
   }
 
@@ -227,9 +180,9 @@ final class ShuffleLedger {
     return mixed;
   }
 
-  /** What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had not run. */
+  /** Replaces {@code attempt} by {@code first}, another one of the same map: its own output is not read. */
   void standFor(long first, long attempt) {
-    attempts.get(attempt).emission = new Emission(false, NOTHING, first);
+    attempts.get(attempt).emission = new Emission(false, Attempt.NOTHING, first);
     lineageGrew = true;
   }
 
@@ -283,7 +236,7 @@ final class ShuffleLedger {
   }
 
   /** An attempt that is whole has written all its segments. Decides the plan if it is time, and says what the map status should say. */
-  StatusShaper.Status commit(long attemptId, long inputRecords, long millis, long[] sizes, Digest digest, List<String> homes,
+  StatusShaper.Status commit(long attemptId, long inputRecords, long millis, long[] sizes, Digest digest, List<String> executors,
       double planShare) {
     Attempt a = attempts.get(attemptId);
     a.digest = a.emission.nothing() ? attempts.get(a.emission.base()).digest : digest;
@@ -298,20 +251,13 @@ final class ShuffleLedger {
     }
     a.wrote = packed(SizeCode.encode(sizes), before == null ? null : before.wrote);
     if (before == null) {
-      records += inputRecords;
-      for (int p = 0; p < partitions; p++) {
-        totals[p] += sizes[p];
-      }
-      model.add(records, totals);
-      speeds.add(a.executor, inputRecords, millis);
+      homes.written(a.executor, inputRecords, millis, sizes);
     }
-    if (plan == null && committed.size() >= enoughMaps(planShare, homes.size())) {
-      decide(homes);
-    }
-    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || homes.size() == 1)
+    Plan plan = homes.decideInTime(executors, planShare);
+    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || executors.size() == 1)
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
     a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
-    a.empty = status.empty().isEmpty() ? NOTHING : status.empty();
+    a.empty = status.empty().isEmpty() ? Attempt.NOTHING : status.empty();
     lineageGrew |= !a.empty.isEmpty();
     return status;
   }
@@ -325,34 +271,6 @@ final class ShuffleLedger {
     return PackedSizes.of(codes, typical);
   }
 
-  /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
-  private int enoughMaps(double planShare, int homes) {
-    int wanted = Math.max(SAMPLES_MIN, (int) Math.ceil(planShare * maps));
-    return Math.max(1, Math.min(wanted, maps - homes + 1));
-  }
-
-  /** Makes the first plan from what is known now: exact sizes, predicted ones, or none (then round robin). */
-  Plan decide(List<String> executors) {
-    if (plan == null && !executors.isEmpty()) {
-      String[] nodes = candidates(executors);
-      predicted = allCommitted() ? totals.clone()
-          : committed.isEmpty() ? null : model.predict((double) records / committed.size() * maps);
-      int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds.of(nodes));
-      plan = new Plan(id, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
-          : named(Placement.secondHomes(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
-    }
-    return plan;
-  }
-
-  /** Ranges, unless sizes or speeds are so uneven that the fullest node would have a good deal more than with longest first. */
-  private int[] place(long[] sizes, double[] speeds) {
-    int[] ranges = Placement.ranges(partitions, speeds.length);
-    int[] longestFirst = Placement.longestFirst(sizes, speeds);
-    boolean even = Placement.fullest(ranges, sizes, speeds) <= RANGES_FULLEST_MAX * Placement.fullest(longestFirst, sizes, speeds);
-    placedBy = even ? "ranges" : "longest first";
-    return even ? ranges : longestFirst;
-  }
-
   /**
    * An executor is gone or cannot store: partitions at home there get new homes.
    * <ol>
@@ -364,78 +282,14 @@ final class ShuffleLedger {
    * @return null if it kept nothing of this shuffle
    */
   Loss loseHome(String executor, List<String> executors) {
-    lostHomes.add(executor);
-    BitSet lost = handOvers.failed(executor);
-    if (plan == null || !keeps(executor) && lost.isEmpty()) {
-      return null;
-    }
-    BitSet held = homedAt(executor);
-    held.or(lost);
-    lost.or(moveOff(executor, executors, candidates(executors)));
-    handOvers.lost(lost);
-    return taint(held, lost, executors);
-  }
-
-  private boolean keeps(String executor) {
-    return Arrays.asList(plan.homes()).contains(executor) || Arrays.asList(plan.replicas()).contains(executor);
-  }
-
-  private BitSet homedAt(String executor) {
-    BitSet held = new BitSet();
-    for (int p = 0; p < partitions; p++) {
-      held.set(p, plan.homes()[p].equals(executor));
-    }
-    return held;
-  }
-
-  /**
-   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were lost; the others move
-   * to the least loaded executors, and it must send them there.
-   *
-   * @return the partitions to send; none if it keeps none, or if no other executor can take them
-   */
-  BitSet leave(String executor, List<String> executors) {
-    List<String> staying = executors.stream().filter(e -> !leaving.contains(e) && !lostHomes.contains(e)).toList();
-    if (plan == null || staying.isEmpty() || !keeps(executor)) {
-      return new BitSet();
-    }
-    BitSet moved = moveOff(executor, staying, staying.toArray(new String[0]));
-    if (!moved.isEmpty()) {
-      handOvers.begin(executor, plan.epoch(), moved);
-    }
-    return moved;
-  }
-
-  /** Everything has arrived that a leaving executor had to send by the plan of {@code epoch}. */
-  void handedOver(String executor, int epoch) {
-    handOvers.finished(executor, epoch);
-  }
-
-  /** Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of them. */
-  private BitSet moveOff(String executor, List<String> replicaHolders, String[] nodes) {
-    String[] homes = plan.homes().clone();
-    String[] replicas = plan.replicas().clone();
-    BitSet moved = new BitSet();
-    for (int p = 0; p < partitions; p++) {
-      if (replicas[p].equals(executor)) {
-        replicas[p] = "";
-      } else if (homes[p].equals(executor) && replicaHolders.contains(replicas[p])) {
-        homes[p] = replicas[p];
-        replicas[p] = "";
-      } else if (homes[p].equals(executor)) {
-        moved.set(p);
-        replicas[p] = "";
-      }
-    }
-    rehome(moved, homes, nodes);
-    plan = new Plan(id, plan.epoch() + 1, homes, replicas);
-    return moved;
+    PartitionHomes.Moved moved = homes.lose(executor, executors);
+    return moved == null ? null : taint(moved.held(), moved.lost(), executors);
   }
 
   private Loss taint(BitSet held, BitSet moved, List<String> executors) {
     BitSet refill = new BitSet();
     if (recovery == Recovery.RESEND) { // not to a home that has lost the partition before: it may still have broken pieces
-      moved.stream().filter(p -> !lostHomes.contains(plan.homes()[p])).forEach(refill::set);
+      moved.stream().filter(p -> !homes.isAtLostHome(p)).forEach(refill::set);
     }
     Set<Long> lost = new HashSet<>();
     Map<BitSet, BitSet> shared = new HashMap<>();
@@ -450,18 +304,11 @@ final class ShuffleLedger {
         }
       }
       if (!gone.isEmpty()) {
-        lose(a, gone, shared);
+        a.lose(gone, shared);
         lost.add(a.id);
       }
     }
     return new Loss(lost, held, refill);
-  }
-
-  /** {@code shared} has the sets that other attempts have got at the same time. */
-  private static void lose(Attempt a, BitSet gone, Map<BitSet, BitSet> shared) {
-    BitSet all = (BitSet) gone.clone();
-    all.or(a.lost);
-    a.lost = shared.computeIfAbsent(all, set -> set);
   }
 
   /** The attempt whose segments are read for this attempt's output of a partition. */
@@ -471,12 +318,6 @@ final class ShuffleLedger {
       a = attempts.get(a.emission.base());
     }
     return a;
-  }
-
-  /** Homes that are gone or cannot store, and stayed homes because there was no other executor. */
-  List<String> unfitHomes(Set<String> alive) {
-    return plan == null ? List.of() : Arrays.stream(plan.homes()).distinct()
-        .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
   }
 
   /** An executor is gone, and with it the pages that had not left it. Returns its attempts that are not whole now. */
@@ -501,7 +342,7 @@ final class ShuffleLedger {
       Attempt a = attempts.get(winner);
       if (a != null) {
         news |= !a.lostAll && !a.lost.get(partition);
-        lose(a, gone, shared);
+        a.lose(gone, shared);
       }
     }
     return news;
@@ -558,68 +399,5 @@ final class ShuffleLedger {
       lineageGrew = false;
     }
     return lineage;
-  }
-
-  /** The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the mean. */
-  record Balance(double error, double placed, double roundRobin) {}
-
-  Balance balance() {
-    List<String> nodes = nodes();
-    return new Balance(predicted == null ? 1 : SizeModel.error(predicted, totals), imbalance(totals),
-        Placement.imbalance(Placement.roundRobin(partitions, nodes.size()), totals, nodes.size()));
-  }
-
-  /** One line on the plan for the log. */
-  String describe() {
-    if (plan == null) {
-      return "no plan";
-    }
-    Balance now = balance();
-    return String.format(Locale.ROOT, "epoch %d, %d partitions on %d executors, %s (fit %.3f); %d of %d maps are written%s; the"
-            + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
-        plan.epoch(), partitions, nodes().size(), placedBy, model.fit(),
-        committed.size(), maps, allCommitted() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
-        now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);
-  }
-
-  private List<String> nodes() {
-    return Arrays.stream(plan.homes()).distinct().sorted().toList();
-  }
-
-  private double imbalance(long[] sizes) {
-    List<String> nodes = nodes();
-    return Placement.imbalance(Arrays.stream(plan.homes()).mapToInt(nodes::indexOf).toArray(), sizes, nodes.size());
-  }
-
-  /** Puts the partitions that have moved onto the least loaded nodes. */
-  private void rehome(BitSet moved, String[] homes, String[] nodes) {
-    double[] loads = new double[nodes.length];
-    long[] sizes = atLeastOne(predicted == null || allCommitted() ? totals : predicted);
-    for (int p = 0; p < partitions; p++) {
-      int node = Arrays.asList(nodes).indexOf(homes[p]);
-      if (!moved.get(p) && node >= 0) {
-        loads[node] += sizes[p];
-      }
-    }
-    int[] which = moved.stream().toArray();
-    int[] home = Placement.longestFirst(Arrays.stream(which).mapToLong(p -> sizes[p]).toArray(), Placement.alike(nodes.length), loads);
-    for (int i = 0; i < which.length; i++) {
-      homes[which[i]] = nodes[home[i]];
-    }
-  }
-
-  private static String[] named(int[] homes, String[] nodes) {
-    return Arrays.stream(homes).mapToObj(n -> nodes[n]).toArray(String[]::new);
-  }
-
-  /** Executors that may be homes: none that is leaving or that this shuffle has lost, unless there are no others. */
-  private String[] candidates(List<String> executors) {
-    List<String> good = executors.stream().filter(e -> !lostHomes.contains(e)).toList();
-    List<String> staying = good.stream().filter(e -> !leaving.contains(e)).toList();
-    return (!staying.isEmpty() ? staying : !good.isEmpty() ? good : executors).toArray(new String[0]);
-  }
-
-  private static long[] atLeastOne(long[] sizes) {
-    return Arrays.stream(sizes).map(size -> Math.max(1, size)).toArray();
   }
 }

@@ -51,7 +51,7 @@ public record Digest(long records, long keys, long values, long rows, boolean po
     }
   }
 
-  /** Of an attempt that has written no record. */
+  /** The digest of an attempt that has written no record. */
   public static final Digest EMPTY = new Digest(0, 0, 0, 0, false, List.of());
 
   /**

@@ -98,7 +98,7 @@ final class StoreLog {
     return growingBytes;
   }
 
-  /** What to write next, about {@code bytes} of it: tails in the order of their places; if none has one, the largest get theirs. */
+  /** Returns the next bytes to write, about {@code bytes} of it: tails in the order of their places; if none has one, the largest get theirs. */
   Batch next(long bytes) {
     if (placed.isEmpty()) {
       long chosen = 0;

@@ -12,7 +12,7 @@ public record Emission(boolean all, BitSet partitions, long base) {
 
   public static final Emission ALL = new Emission(true, new BitSet(), NOBODY);
 
-  /** Of all partitions those that have something of an attempt which had nothing for {@code empty}. */
+  /** The partitions that an attempt wrote to: all but {@code empty}. */
   public static Emission without(BitSet empty, int partitions) {
     BitSet written = (BitSet) empty.clone();
     written.flip(0, partitions);

@@ -9,7 +9,7 @@ import java.util.function.UnaryOperator;
  * Sizes and times are written as Spark's are ({@link Quantity}).
  */
 public final class Settings {
-  /** What the names of all settings begin with. */
+  /** The beginning of all names of settings. */
   public static final String PREFIX = "spark.gristmill.";
 
   /**

@@ -14,7 +14,7 @@ import org.gristmill.core.format.PartitionIndex;
  * twice one copy is taken; a winner with a segment missing is named, so that the caller can raise a fetch failure.
  */
 public final class WinningSegments {
-  /** What to read, in the order of the file, and the map indexes whose winner is incomplete. */
+  /** The segments to read, in the order of the file, and the map indexes whose winner is incomplete. */
   public record Selection(List<PartitionIndex.Entry> segments, List<Integer> incomplete) {
     public boolean complete() {
       return incomplete.isEmpty();

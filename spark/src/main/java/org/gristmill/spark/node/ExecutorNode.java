@@ -11,12 +11,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BiConsumer;
-import java.util.function.BooleanSupplier;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.format.PartitionIndex;
@@ -70,8 +68,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final Map<Integer, Plan> givenAway = new ConcurrentHashMap<>(); // the last plan of each shuffle that this executor hands over
   private final Set<String> refusing = ConcurrentHashMap.newKeySet();
   private final RemovedShuffles removed = new RemovedShuffles();
-  private final ScheduledExecutorService later =
-      Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "gristmill-driver-calls"));
+  private final DriverLine driver;
 
   /** Registers with the driver. If that fails, everything that was started is stopped again. */
   public static ExecutorNode started(SparkExecutor spark, Settings settings, long timeoutMs) {
@@ -90,6 +87,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     this.timeoutMs = timeoutMs;
     fetchTimeout = new FetchTimeout(timeoutMs);
     executorId = spark.executor().id();
+    driver = new DriverLine(spark, executorId, timeoutMs);
     long budget = settings.number(Settings.POOL_BYTES);
     if (budget == 0) {
       budget = spark.sharedMemoryBytes() / 4;
@@ -148,17 +146,17 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   public Emission start(int shuffle, int mapIndex, long attempt) {
     removed.seen(attempt);
-    return ((Message.Begin) call(new Message.Start(shuffle, mapIndex, attempt, executorId))).emission();
+    return ((Message.Begin) driver.call(new Message.Start(shuffle, mapIndex, attempt, executorId))).emission();
   }
 
   public Message.Committed commit(int shuffle, long attempt, long records, long millis, long[] sizes, Digest digest) {
-    return (Message.Committed) call(new Message.Commit(shuffle, attempt, records, millis, sizes, digest));
+    return (Message.Committed) driver.call(new Message.Commit(shuffle, attempt, records, millis, sizes, digest));
   }
 
   /** Null if the map statuses that the reader has may be of outputs that were replaced. */
   public Location locate(Message.Locate locate) {
     Lineage known = lineages.getOrDefault(locate.shuffle(), Lineage.NONE);
-    if (!(call(locate.knowing(known)) instanceof Message.Located located)) {
+    if (!(driver.call(locate.knowing(known)) instanceof Message.Located located)) {
       return null;
     }
     Location found = located.location();
@@ -172,7 +170,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   /** False if what a task attempt has read of a shuffle was replaced meanwhile. */
   public boolean readingEnds(int shuffle, long attempt) {
-    return ((Message.Done) call(new Message.ReadingEnds(shuffle, attempt))).ok();
+    return driver.isDone(new Message.ReadingEnds(shuffle, attempt));
   }
 
   public void add(int shuffle, int partition, long attempt, byte[] segment) throws InterruptedException, IOException {
@@ -193,12 +191,12 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   /** Has all executors deliver what they hold of the shuffle, and waits. */
   public boolean flush(int shuffle) {
-    return ((Message.Done) spark.ask(new Message.Flush(shuffle), 2 * timeoutMs)).ok(); // the driver waits once
+    return driver.isDoneByOthers(new Message.Flush(shuffle));
   }
 
   /** True if nothing is lost and it is worth looking again. */
   public boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
-    return ((Message.Done) call(new Message.Missing(shuffle, partition, winners, home, reason))).ok();
+    return driver.isDone(new Message.Missing(shuffle, partition, winners, home, reason));
   }
 
   public void remove(int shuffle) {
@@ -227,7 +225,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
       sent.close();
     }
     local.shutdownNow();
-    later.shutdownNow();
+    driver.close();
     refiller.shutdownNow();
   }
 
@@ -258,7 +256,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     boolean done = false;
     while (!done && sentBefore != outbox.counters().sentBytes()) { // else nothing was sent for a time-out
       sentBefore = outbox.counters().sentBytes();
-      done = ((Message.Done) spark.ask(new Message.Leaving(executorId), 2 * timeoutMs)).ok(); // the driver waits once
+      done = driver.isDoneByOthers(new Message.Leaving(executorId));
     }
     if (done) {
       LOG.info("Executor {} is being decommissioned and has handed over its partitions: {}", executorId, metrics);
@@ -271,7 +269,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   /** An executor takes no parcels any more, because it is being decommissioned. It may not be able to tell the driver itself. */
   public void refused(String home) {
     if (refusing.add(home)) {
-      untilDone("say that executor " + home + " is leaving", () -> ((Message.Done) call(new Message.Refused(home))).ok());
+      driver.untilDone("say that executor " + home + " is leaving", () -> driver.isDone(new Message.Refused(home)));
     }
   }
 
@@ -286,8 +284,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   /** Asks the driver for a plan. Never blocks. */
   private void planWanted(int shuffle) {
-    untilDone("ask where shuffle " + shuffle + " should go", () -> {
-      Message answer = call(new Message.PlanRequest(shuffle));
+    driver.untilDone("ask where shuffle " + shuffle + " should go", () -> {
+      Message answer = driver.call(new Message.PlanRequest(shuffle));
       if (answer instanceof Message.Planned found) {
         planned(found.update());
         return true;
@@ -298,26 +296,6 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
       }
       return !known; // there may be no executor to be a home just now
     });
-  }
-
-  /** Calls the driver from a thread for that, again every second until the call returns true or this node is closed. Never blocks. */
-  private void untilDone(String what, BooleanSupplier call) {
-    Runnable attempt = () -> {
-      boolean done = false;
-      try {
-        done = call.getAsBoolean();
-      } catch (Throwable e) { // Spark's RPC throws checked exceptions without saying so; an error would end this without a word
-        if (!later.isShutdown()) {
-          LOG.warn("The driver did not answer; in a second executor {} will again {}", executorId, what, e);
-        }
-      }
-      if (!done) {
-        later.schedule(() -> untilDone(what, call), 1, TimeUnit.SECONDS);
-      }
-    };
-    if (!later.isShutdown()) {
-      later.execute(attempt);
-    }
   }
 
   /** Queues all segments of these partitions that a store of this executor has. True if that was possible. */
@@ -405,12 +383,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private void storeFailed(int shuffle, IOException cause) {
     LOG.error("Partitions of shuffle {} can no longer be stored here", shuffle, cause);
     String reason = "executor " + executorId + " cannot store: " + cause.getMessage();
-    untilDone("say that shuffle " + shuffle + " cannot be stored here",
-        () -> ((Message.Done) call(new Message.StoreFailed(shuffle, executorId, reason))).ok());
-  }
-
-  private Message call(Message message) {
-    return spark.ask(message, timeoutMs);
+    driver.untilDone("say that shuffle " + shuffle + " cannot be stored here",
+        () -> driver.isDone(new Message.StoreFailed(shuffle, executorId, reason)));
   }
 
   private static Thread daemon(Runnable task, String name) {

@@ -206,7 +206,7 @@ public final class PartitionBuffers {
     return lengths;
   }
 
-  /** Of all records, with Spark's own checksum of them. */
+  /** The digest of all records, with Spark's own checksum of them. */
   Digest digest(long rows) {
     return digest.digest(rows);
   }

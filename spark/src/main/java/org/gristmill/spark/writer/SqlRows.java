@@ -1,6 +1,6 @@
 package org.gristmill.spark.writer;
 
-/** What must be known of SQL's rows. No class of Spark SQL is named, because the plugin loads where there is none. */
+/** Recognises SQL's rows. No class of Spark SQL is named, because the plugin loads where there is none. */
 final class SqlRows {
   private SqlRows() {}
 

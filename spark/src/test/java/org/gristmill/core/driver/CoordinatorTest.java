@@ -7,14 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.function.IntPredicate;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
@@ -133,7 +131,7 @@ class CoordinatorTest {
     assertEquals(15, partitionsAtFirstOfTwo(m -> m % 2 != 0 && m != 7));
   }
 
-  /** Of 30 equal partitions, after maps on two nodes in turns; slow ones take four times as long. */
+  /** The number of 30 equal partitions that the first of two nodes gets, after maps on two nodes in turns; slow ones take four times as long. */
   private long partitionsAtFirstOfTwo(IntPredicate isSlow) {
     executors("a", "b");
     coordinator.shuffleAdded(1, 16, 30, () -> true);
@@ -253,7 +251,7 @@ class CoordinatorTest {
     assertFalse(coordinator.has(1));
   }
 
-  /** Of four statuses the first can name no home: there is no plan yet. The last one reports what is left, wherever that lives. */
+  /** The first of four statuses names no home, because there is no plan yet. The last one reports what is left, wherever that lives. */
   @Test
   void fewMapsAreEnoughToNameEveryHome() {
     executors("a", "b", "c");

@@ -161,7 +161,7 @@ class RedoTest {
     assertFalse(done.contains("fail stage 3"));
   }
 
-  /** What a map of the next shuffle made from it is made again, and then compared itself. */
+  /** The output of a map that has read replaced records is made again, and then compared itself. */
   @Test
   void mapOutputMadeFromWhatIsReplacedIsMadeAgainAndSoOnDownToTheResult() {
     coordinator.shuffleAdded(2, 1, 2, () -> true);

@@ -1,5 +1,6 @@
 package org.gristmill.core.format;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -93,7 +94,7 @@ class GoldenTest {
 
   private static byte[] golden(String name) throws IOException {
     try (var in = GoldenTest.class.getResourceAsStream("/golden/" + name)) {
-      return HexFormat.of().parseHex(new String(in.readAllBytes()).replaceAll("\\s", ""));
+      return HexFormat.of().parseHex(new String(in.readAllBytes(), US_ASCII).replaceAll("\\s", ""));
     }
   }
 }

@@ -46,7 +46,7 @@ class HostileLengthsTest {
 
   @TempDir Path folder;
 
-  /** What this thread allocates meanwhile. */
+  /** Runs code, which may allocate only little. */
   private static void withLittleMemory(String what, Executable code) throws Throwable {
     ThreadMXBean thread = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long before = thread.getThreadAllocatedBytes(Thread.currentThread().getId());

@@ -1,5 +1,6 @@
 package org.gristmill.core.home;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -312,6 +313,6 @@ class PageStoreTest {
   @Test
   void aParcelThatIsNotSegmentsIsRefused() {
     open(this::file, 10, 1 << 20);
-    assertThrows(IOException.class, () -> store.receive(List.of("this is no segment, though it is long enough".getBytes())));
+    assertThrows(IOException.class, () -> store.receive(List.of("this is no segment, though it is long enough".getBytes(UTF_8))));
   }
 }

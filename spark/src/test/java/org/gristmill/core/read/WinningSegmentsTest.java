@@ -46,9 +46,9 @@ class WinningSegmentsTest {
       Set<Integer> broken = new HashSet<>();
       int expected = 0;
       for (int map = 0; map < 6; map++) {
-        long winner = map * 10 + random.nextInt(3);
+        long winner = map * 10L + random.nextInt(3);
         winners.put(map, winner);
-        for (long attempt = map * 10; attempt < map * 10 + 3; attempt++) {
+        for (long attempt = map * 10L; attempt < map * 10 + 3; attempt++) {
           int segments = 1 + random.nextInt(4);
           int lost = random.nextInt(8); // now and then one of the segments
           for (int s = 0; s < segments; s++) {

@@ -277,7 +277,7 @@ class OutboxTest {
     }
   }
 
-  /** What a parcel's arrival threw went nowhere, and the flush that counted on it was never done. */
+  /** An exception in a parcel's arrival was lost, and the flush that counted on it was never done. */
   @Test
   void anArrivalThatCannotBeAccountedForFailsTheFlush() throws Exception {
     PagePool refusing = new PagePool(1000, 100, 240_000, new PagePool.Reservation() {
@@ -333,7 +333,7 @@ class OutboxTest {
     }
   }
 
-  /** What was under way to the lost home, or to the replica that has taken over, arrives there; some of it twice. */
+  /** Segments under way to a lost home arrive at the replica that has taken over; some of them twice. */
   @Test
   void aReplicaThatTakesOverGetsEverySegment() throws Exception {
     try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 240_000, 2))) {

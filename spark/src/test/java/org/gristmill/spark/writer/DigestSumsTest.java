@@ -178,7 +178,7 @@ class DigestSumsTest {
     return digest.digest(0);
   }
 
-  /** Of pairs the key says what a record is, except where it only counts, or where the values are batches of records. */
+  /** A pair's key says what a record is, except where it only counts, or where the values are batches of records. */
   @Test
   void pairsAreTakenForTheSameByTheirKeys() {
     assertEquals(Change.NONE, pairs(8, "a", 1.0, "b", 2.0).since(pairs(8, "b", 2.0, "a", 1.0), 8));

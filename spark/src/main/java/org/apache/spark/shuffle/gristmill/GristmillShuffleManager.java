@@ -59,7 +59,6 @@ public final class GristmillShuffleManager implements SparkTransfer {
   private final SparkConf conf;
   private final Settings settings;
   private final SparkEnv env;
-  private final boolean isDriver;
   private final boolean isExecutor;
   private final long timeoutMs;
   private final StatusLocations locations;
@@ -79,7 +78,6 @@ public final class GristmillShuffleManager implements SparkTransfer {
     SparkFit.check(); // before all that differs between versions of Spark
     this.conf = conf;
     page = new EnvironmentPage(conf);
-    this.isDriver = isDriver;
     env = SparkEnv.get();
     settings = new Settings(key -> conf.get(key, null));
     if (isDriver) {
@@ -108,7 +106,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
     }
   }
 
-  /** What is set under our prefix. */
+  /** The names of settings under our prefix. */
   private static List<String> names(SparkConf conf) {
     return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
   }

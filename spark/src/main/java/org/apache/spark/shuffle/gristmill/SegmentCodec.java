@@ -41,7 +41,7 @@ final class SegmentCodec {
     concatenates = !compresses || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(small);
   }
 
-  /** What writes the bodies of one task. */
+  /** A writer for the bodies of one task. */
   BodyWriter writer(int shuffle) {
     return lz4BlockBytes > 0 ? new Lz4Blocks(lz4BlockBytes) : (body, to) -> write(shuffle, body, to);
   }

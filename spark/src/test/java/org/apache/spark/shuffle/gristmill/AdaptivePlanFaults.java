@@ -58,7 +58,7 @@ abstract class AdaptivePlanFaults extends Faults {
     assertSizes(wanted, sizes(disturbed), "killed in the middle of the maps");
   }
 
-  /** Of all maps: a job can end before Spark has dropped the map statuses of an executor that died. */
+  /** The sizes of all maps' output: a job can end before Spark has dropped the map statuses of an executor that died. */
   private static long[] sizes(JavaPairRDD<?, ?> shuffled) {
     MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
     ShuffleDependency<?, ?, ?> shuffle = TestCluster.shuffle(shuffled.rdd());
@@ -109,7 +109,7 @@ abstract class AdaptivePlanFaults extends Faults {
     return left.join(right, "key");
   }
 
-  /** What adaptive execution has made of a query, and the sizes of partitions that it has read from the larger side. */
+  /** A query's plan after adaptive execution, and the sizes of partitions that it has read from the larger side. */
   private record Shape(int tasks, List<String> nodes, long median, long largest) {}
 
   private static Shape shape(Dataset<Row> query) {

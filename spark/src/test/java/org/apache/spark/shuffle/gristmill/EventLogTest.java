@@ -69,7 +69,7 @@ class EventLogTest {
     assertEquals(counts(sort), counts(ours));
   }
 
-  /** Of each stage what does not depend on the shuffle. Stages without a line between them may end in any order. */
+  /** The numbers of each stage that do not depend on the shuffle. Stages without a line between them may end in any order. */
   private static List<String> counts(EventLog log) {
     List<String> counts = new ArrayList<>();
     log.stages().values().forEach(stage -> {

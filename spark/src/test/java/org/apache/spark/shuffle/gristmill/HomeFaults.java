@@ -91,7 +91,7 @@ abstract class HomeFaults extends AdaptivePlanFaults {
     }
   }
 
-  /** What executors elsewhere read by its path is gone; what is written next finds a new folder. */
+  /** Executors that read a partition by its path find it gone; later writes find a new folder. */
   @Test
   void aFolderThatIsRemovedTakesItsPartitionsWithItAndTheyAreMadeAgain() throws Exception {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {

@@ -52,7 +52,7 @@ class LossLogTest {
     return sums;
   }
 
-  /** What the plugin logs in this process at INFO and above. */
+  /** The plugin's log lines in this process, at INFO and above. */
   private static final class Lines extends AbstractAppender {
     private final List<String> said = new CopyOnWriteArrayList<>();
     private final Logger logger = (Logger) LogManager.getLogger(GristmillShuffleManager.class.getName());

@@ -30,7 +30,7 @@ class RecomputeFaultsTest extends RedoFaults {
     super(Recovery.RECOMPUTE);
   }
 
-  /** What Spark does about maps that do not write the same again. */
+  /** Spark's ways with maps that do not write the same again. */
   private enum Checksums { NONE, COMPARED, ROLLED_BACK }
 
   /**

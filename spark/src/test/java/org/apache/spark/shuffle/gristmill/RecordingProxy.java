@@ -28,12 +28,12 @@ final class RecordingProxy implements AutoCloseable {
     return door.getLocalPort();
   }
 
-  /** What was sent to the port, as text of one character a byte. */
+  /** The bytes that were sent to the port, as text of one character a byte. */
   synchronized String there() {
     return there.toString(StandardCharsets.ISO_8859_1);
   }
 
-  /** What came back. */
+  /** The bytes that came back. */
   synchronized String back() {
     return back.toString(StandardCharsets.ISO_8859_1);
   }

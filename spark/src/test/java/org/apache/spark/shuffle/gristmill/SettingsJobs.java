@@ -42,7 +42,7 @@ final class SettingsJobs {
     }
   }
 
-  /** What the jobs give, by a few sequential lines. */
+  /** The jobs' answers, by a few sequential lines. */
   static List<String> expected() {
     Map<Integer, long[]> sums = new TreeMap<>();
     for (int i = 0; i < RECORDS; i++) {
@@ -80,7 +80,8 @@ final class SettingsJobs {
   static Outcome run(SparkConf settings) throws InterruptedException {
     SparkConf conf = new SparkConf(false).set("spark.locality.wait", "0").set("spark.shuffle.reduceLocality.enabled", "false")
         .set("spark.sql.autoBroadcastJoinThreshold", "-1").set("spark.task.maxFailures", "3")
-        .set("spark.stage.maxConsecutiveAttempts", "3");
+        .set("spark.stage.maxConsecutiveAttempts", "3")
+        .set("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"); // an executor lives for seconds
     settings.setIfMissing("spark.gristmill.page.bytes", "64k").setIfMissing("spark.gristmill.segment.bytes", "32k")
         .setIfMissing("spark.gristmill.store.bytes", "512k");
     for (Tuple2<String, String> set : settings.getAll()) {

@@ -8,16 +8,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.junit.jupiter.api.Test;
 
 /**
- * Every setting of Spark's that touches a shuffle, one at a time, through absent, 0, 1, tiny and huge: the rows are right, or the sort
- * shuffle does not give them either. {@code ci/spark-settings.sh} runs it; it takes hours.
+ * Every setting of Spark's that touches a shuffle, through absent, 0, 1, tiny and huge: the rows are right, or the sort shuffle does not
+ * give them either. Values of several settings are set at once; where rows are not right, they are set one by one.
+ * {@code ci/spark-settings.sh} runs it.
  */
 class SettingsMatrix {
   private static final String[] SIZES = {"0", "1b", "512k", "1t"};
@@ -89,38 +94,115 @@ class SettingsMatrix {
       of(new String[] {"NIO", "EPOLL", "none"}, "spark.shuffle.io.mode"),
       of(new String[] {"ADLER32", "CRC32", "CRC32C", "none"}, "spark.shuffle.checksum.algorithm"));
 
-  /** The output of a test appears when it ends; this one takes too long for that. */
-  private static void print(String line) throws IOException {
-    Files.writeString(Path.of("target/spark-settings.txt"), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+  /** Settings that switch off what other settings are about. A group has no value of these. */
+  private static final Set<String> ALONE = Set.of("spark.shuffle.compress", "spark.shuffle.spill.compress", "spark.io.compression.codec",
+      "spark.serializer", "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage",
+      "spark.shuffle.useOldFetchProtocol", "spark.shuffle.io.mode", "spark.memory.fraction", "spark.rpc.message.maxSize");
+  /** Values that Spark often does not work with. They share no group with others. */
+  private static final Set<String> DOUBTFUL = Set.of("0", "none", "100", "1t", "100d", "2147483647");
+  private static final int GROUP = Integer.getInteger("gristmill.settings.group", 6);
+
+  private final List<String> expected = SettingsJobs.expected();
+  private final Map<String, Integer> counts = new TreeMap<>();
+  private final List<String> different = new ArrayList<>();
+
+  /** One value of one setting. */
+  private record Value(String name, String value, Map<String, String> beside) {
+    SparkConf in(SparkConf conf) {
+      beside.forEach(conf::set);
+      return conf.set(name, value);
+    }
+
+    /** True if both can be set at once, and neither hides what the other does. */
+    boolean fits(Value other) {
+      return !name.equals(other.name) && beside.equals(other.beside) && !ALONE.contains(name) && !ALONE.contains(other.name);
+    }
+
+    /** True if Spark itself does not start with it. */
+    boolean isRefused() {
+      SparkConf conf = new SparkConf(false).setMaster("local[1]").setAppName("gristmill test").set("spark.ui.enabled", "false");
+      try (JavaSparkContext context = new JavaSparkContext(in(conf))) {
+        return false;
+      } catch (Throwable e) { // with whatever Spark has, errors too
+        return true;
+      }
+    }
+
+    @Override
+    public String toString() {
+      return name + " = " + value;
+    }
   }
 
   @Test
   void rowsAreRightOrTheSortShuffleHasNoneEither() throws InterruptedException, IOException {
     Pattern wanted = Pattern.compile(System.getProperty("gristmill.settings", ""));
-    List<String> expected = SettingsJobs.expected();
-    List<String> different = new ArrayList<>();
-    Map<String, Integer> counts = new TreeMap<>();
+    List<Value> rest = new ArrayList<>();
     for (Case c : CASES) {
       for (String name : c.names) {
-        for (String value : wanted.matcher(name).find() ? c.values : new String[0]) {
-          SparkConf conf = new SparkConf(false).set(name, value);
-          c.beside.forEach(conf::set);
-          SettingsJobs.Outcome ours = SettingsJobs.run(conf);
-          SettingsJobs.Outcome sort = ours.error() == null ? null : SettingsJobs.run(conf.clone().set("spark.shuffle.manager", "sort"));
-          String verdict = ours.error() == null ? expected.equals(ours.rows()) ? "right" : "WRONG: " + ours.rows().size() + " rows"
-              : sort.error() == null ? "DIFFERENT: the sort shuffle gives the rows, and Gristmill: " + ours.reason()
-              : "refused by both: " + ours.reason() + (sort.reason().equals(ours.reason()) ? "" : " | the sort shuffle: " + sort.reason());
-          String line = name + " = " + value + ": " + verdict;
-          print(line);
-          counts.merge(verdict.replaceFirst(":.*", ""), 1, Integer::sum);
-          if (verdict.startsWith("WRONG") || verdict.startsWith("DIFFERENT")) {
-            different.add(line);
+        for (String value : c.values) {
+          Value one = new Value(name, value, c.beside);
+          if (wanted.matcher(one.toString()).find()) {
+            rest.add(one);
           }
         }
       }
     }
+    rest.sort(Comparator.comparing(value -> DOUBTFUL.contains(value.value)));
+    assertFalse(rest.isEmpty(), "no setting has a name with " + wanted);
+    while (!rest.isEmpty()) {
+      List<Value> group = new ArrayList<>(List.of(rest.remove(0)));
+      boolean refused = GROUP > 1 && group.get(0).isRefused();
+      for (Iterator<Value> others = rest.iterator(); !refused && group.size() < GROUP && others.hasNext();) {
+        Value other = others.next();
+        if (DOUBTFUL.contains(other.value) == DOUBTFUL.contains(group.get(0).value) && group.stream().allMatch(other::fits) && !other.isRefused()) {
+          group.add(other);
+          others.remove();
+        }
+      }
+      run(group);
+    }
     print("in all " + counts);
-    assertFalse(counts.isEmpty(), "no setting has a name with " + wanted);
     assertEquals(List.of(), different);
+  }
+
+  /** Runs the jobs with all values at once. If the rows are not right, each half does it again, so that the value shows that matters. */
+  private void run(List<Value> group) throws InterruptedException, IOException {
+    SparkConf conf = new SparkConf(false);
+    group.forEach(value -> value.in(conf));
+    SettingsJobs.Outcome ours = SettingsJobs.run(conf.clone());
+    if (expected.equals(ours.rows())) {
+      for (Value value : group) {
+        note(value, "right");
+      }
+    } else if (group.size() > 1) {
+      run(group.subList(0, group.size() / 2));
+      run(group.subList(group.size() / 2, group.size()));
+    } else {
+      note(group.get(0), ours.error() == null ? "WRONG: " + ours.rows().size() + " rows" : besideSort(ours, conf));
+    }
+  }
+
+  private static String besideSort(SettingsJobs.Outcome ours, SparkConf conf) throws InterruptedException {
+    SettingsJobs.Outcome sort = SettingsJobs.run(conf.clone().set("spark.shuffle.manager", "sort"));
+    if (sort.error() == null) {
+      return "DIFFERENT: the sort shuffle gives the rows, and Gristmill: " + ours.reason();
+    }
+    return "refused by both: " + ours.reason() + (sort.reason().equals(ours.reason()) ? "" : " | the sort shuffle: " + sort.reason());
+  }
+
+  private void note(Value value, String verdict) throws IOException {
+    String line = value + ": " + verdict;
+    print(line);
+    String kind = verdict.replaceFirst(":.*", "");
+    counts.merge(kind, 1, Integer::sum);
+    if (kind.equals("WRONG") || kind.equals("DIFFERENT")) {
+      different.add(line);
+    }
+  }
+
+  /** The output of a test appears when it ends; this one takes too long for that. */
+  private static void print(String line) throws IOException {
+    Files.writeString(Path.of("target/spark-settings.txt"), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
   }
 }

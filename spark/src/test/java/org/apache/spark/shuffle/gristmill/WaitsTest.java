@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -247,7 +246,7 @@ class WaitsTest {
         List.of(new Executor(here.executorId(), here.host(), here.port())), again));
   }
 
-  /** What the driver has of the executor's node. */
+  /** The executor's node, as the driver reaches it. */
   private static RpcEndpointRef endpoint() {
     RpcEnv rpc = SparkEnv.get().rpcEnv();
     return rpc.setupEndpointRef(rpc.address(), Rpc.EXECUTOR + SparkEnv.get().executorId());
@@ -323,7 +322,7 @@ class WaitsTest {
     });
   }
 
-  /** What a home could not take in ended without a word; the flush says that it is missing. */
+  /** A parcel that a home could not take in was lost without a word; now the flush fails. */
   @Test
   void aParcelThatItsHomeCannotTakeInFailsTheFlush() throws Exception {
     withDriver((env, driver) -> {

@@ -1,0 +1,1 @@
+"""Files: those that paths stand for, compressed ones, and writing one whole."""

@@ -1,0 +1,61 @@
+"""The choice of the engine for a job: the one that the settings name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..base import keys
+from ..base.errors import PlanError
+from ..base.settings import Settings
+from ..plan.describe import step_of
+from ..plan.nodes import Join, Shuffle, Source
+from ..plan.orders import is_pair
+from ..plan.stages import Stage, stages
+from ..records.runs import Run
+
+
+def run(stage: Stage, settings: Settings) -> Run[Any]:
+    """Runs a stage and those before it, on the engine that the settings name."""
+    for part in stages(stage):
+        _refuse_keys(part)
+    if settings.engine == "local":
+        from . import local
+
+        return local.run(stage, settings)
+    if settings.engine != "machine":
+        try:
+            spark = import_module("gristmill.engines.spark.job")
+        except ImportError as error:
+            raise PlanError(f"jobs on Spark need what is missing here ({error}): pip install 'gristmill[spark]'") from error
+        on_spark: Run[Any] = spark.run(stage, settings)
+        return on_spark
+    try:
+        machine = import_module("gristmill.engines.machine.job")
+    except ImportError as error:
+        raise PlanError(
+            f'the native part of gristmill is missing ({error}); gm.configure(engine="local") runs jobs in this process'
+        ) from error
+    found: Run[Any] = machine.run(stage, settings)
+    return found
+
+
+def _refuse_keys(stage: Stage) -> None:
+    """Refuses keys of a type that nobody knows before the job runs, where the first record of the program tells it."""
+    end = stage.end
+    if not isinstance(end, Join) and not (isinstance(end, Shuffle) and end.kind in ("reduce", "groups", "distinct", "count_by_value")):
+        return
+    for source, narrows in zip(stage.inputs, stage.narrows):
+        if narrows or not isinstance(source, Source) or not isinstance(source.data, list) or source.kind != "iterable":
+            continue
+        for record in source.data[:1]:
+            of_pairs = isinstance(end, Join) or end.kind in ("reduce", "groups")
+            if of_pairs and not is_pair(record):
+                continue
+            try:
+                keys.group_key(record[0] if of_pairs else record)
+            except keys.NoKey as error:
+                raise PlanError(f"{step_of(end)}: {error}") from error
+            except Exception:
+                # A worker says what is wrong, and with which record.
+                continue

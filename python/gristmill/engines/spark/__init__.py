@@ -1,0 +1,1 @@
+"""The engine for Apache Spark: a plan of Spark made in the program, and the tasks that its executors run."""

@@ -1,0 +1,1 @@
+"""The plan of a job: what a dataset is made of, as plain data, cut into stages."""

@@ -1,0 +1,75 @@
+"""Stages, into which a pipeline is cut: each reads its inputs, applies functions to records, and ends with at most one shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .nodes import Join, Narrow, Node, Shuffle, Source, Uses
+from .shared import SharedArray
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Inputs, the functions applied to the records of each, and the shuffle at the end.
+
+    A join has two inputs. Without an end the records keep the order of the input.
+    """
+
+    inputs: Sequence[Source | Stage]
+    narrows: Sequence[Sequence[Narrow]]
+    end: Shuffle | Join | None
+    #: The shared arrays that the functions use.
+    arrays: Sequence[SharedArray] = ()
+
+
+def stage_of(node: Node) -> Stage:
+    """Cuts the pipeline that ends in `node` into stages; returns the last one, which holds the others.
+
+    A shuffle that is used twice is one stage, held twice.
+    """
+    return _stage_of(node, {})
+
+
+def _stage_of(node: Node, stages: dict[Node, Stage]) -> Stage:
+    if node in stages:
+        return stages[node]
+    end = node if isinstance(node, (Shuffle, Join)) else None
+    match end:
+        case Shuffle():
+            parents = [end.parent]
+        case Join():
+            parents = [end.left, end.right]
+        case _:
+            parents = [node]
+    inputs: list[Source | Stage] = []
+    narrows: list[list[Narrow]] = []
+    arrays: dict[SharedArray, None] = {}
+    for parent in parents:
+        chain: list[Narrow] = []
+        while isinstance(parent, (Narrow, Uses)):
+            if isinstance(parent, Uses):
+                arrays |= dict.fromkeys(parent.arrays)
+            else:
+                chain.append(parent)
+            parent = parent.parent
+        narrows.append(chain[::-1])
+        inputs.append(parent if isinstance(parent, Source) else _stage_of(parent, stages))
+    return stages.setdefault(node, Stage(inputs, narrows, end, list(arrays)))
+
+
+def stages(last: Stage) -> set[Stage]:
+    """A stage and all that it needs."""
+    return {last}.union(*(stages(source) for source in last.inputs if isinstance(source, Stage)))
+
+
+def functions(last: Stage) -> Iterator[tuple[str, Any]]:
+    """The functions of a stage and those before it, each with what applies it."""
+    for stage in stages(last):
+        for narrow in (narrow for narrows in stage.narrows for narrow in narrows):
+            yield narrow.kind, narrow.function
+        end = stage.end
+        if isinstance(end, Shuffle):
+            given = ("reduce_by_key", end.reducer), ("map_groups" if end.kind == "groups" else end.kind, end.function)
+            yield from ((said, function) for said, function in given if function is not None)

@@ -1,0 +1,206 @@
+"""Batches: many records as columns, for functions of tables and arrays, and for the native engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..base.known_as import known_as
+from .tables import columns
+
+if TYPE_CHECKING:
+    import pyarrow
+
+known_as(__name__, "gristmill.batches")
+
+#: Rows that become objects together.
+_ROWS = 4096
+
+Format = Literal["list", "arrow", "numpy"]
+#: A field of a record, or several of them.
+Field = Any
+
+
+class Pluck:
+    """A function that takes fields out of a record; see :meth:`gristmill.Dataset.pluck`."""
+
+    def __init__(self, *fields: Field) -> None:
+        self.fields = fields
+
+    def __call__(self, record: Any) -> Any:
+        fields = self.fields
+        return _field(fields[0] if len(fields) == 1 else fields, record)
+
+    def __str__(self) -> str:
+        return f"pluck({', '.join(map(repr, self.fields))})"
+
+    def names(self) -> set[Any]:
+        """The fields, without the structure of what is made of them."""
+        return set(_names(self.fields))
+
+
+def _field(field: Field, record: Any) -> Any:
+    return tuple(_field(part, record) for part in field) if isinstance(field, tuple) else record[field]
+
+
+def _names(field: Field) -> Iterator[Any]:
+    if isinstance(field, tuple):
+        for part in field:
+            yield from _names(part)
+    else:
+        yield field
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of a table as records: dictionaries, or the fields that are plucked from them."""
+
+    table: pyarrow.Table
+    pluck: Pluck | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, self.table.num_rows, _ROWS):
+            rows = self.table.slice(start, _ROWS).to_pylist()
+            yield from rows if self.pluck is None else map(self.pluck, rows)
+
+    def plucked(self, pluck: Pluck) -> Iterable[Any]:
+        """The fields of the records, still in columns if they are columns."""
+        names = self.table.column_names
+        if self.pluck is None and pluck.names() <= set(names) and len(set(names)) == len(names):
+            return Batch(self.table.select(sorted(pluck.names())), pluck)
+        return map(pluck, self)
+
+    def native(self) -> Any:
+        """The records as the native engine reads them; `None` if a column is neither numbers, bools, text nor bytes."""
+        from .. import _native
+
+        if self.pluck is None or (arrays := _arrays(self.table)) is None:
+            return None
+        fields = self.pluck.fields
+        return _native.Batch(self.table.num_rows, _structure(fields[0] if len(fields) == 1 else fields, arrays))
+
+
+#: A column as the native engine reads it: its type, a byte for each row that is 0 where there is no value, and buffers.
+_Array = tuple[str, bytes | None, list[bytes]]
+
+
+def _structure(field: Field, arrays: Mapping[str, _Array]) -> Any:
+    return [_structure(part, arrays) for part in field] if isinstance(field, tuple) else arrays[field]
+
+
+def _arrays(table: pyarrow.Table) -> dict[str, _Array] | None:
+    import pyarrow
+
+    found = {}
+    for name, column in zip(table.column_names, table.columns):
+        kind = _kind(column.type)
+        if kind is None:
+            return None
+        # What is sliced away is copied away.
+        array = pyarrow.concat_arrays([*column.cast(kind).chunks, pyarrow.array([], kind)])
+        count, start = len(array), array.offset
+        valid = bytes(_of(array.is_valid().cast(pyarrow.uint8()), 1)) if array.null_count else None
+        if kind == pyarrow.large_string() or kind == pyarrow.large_binary():
+            offsets = _buffer(array, 1)[start * 8 : (start + count + 1) * 8]
+            first, last = (int.from_bytes(offset, "little") for offset in (offsets[:8], offsets[-8:]))
+            content = [bytes(offsets), bytes(_buffer(array, 2)[first:last])]
+            found[name] = ("string" if kind == pyarrow.large_string() else "binary", valid, content)
+        elif kind == pyarrow.uint8():
+            found[name] = ("bool", valid, [bytes(_of(array, 1))])
+        else:
+            found[name] = (str(kind), valid, [bytes(_of(array, 8))])
+    return found
+
+
+def _kind(of: pyarrow.DataType) -> pyarrow.DataType | None:
+    """The type in which the native engine gets a column."""
+    from pyarrow import float64, int64, large_binary, large_string, types, uint8
+
+    if types.is_dictionary(of):
+        of = of.value_type
+    if types.is_integer(of) and not types.is_uint64(of):
+        return int64()
+    if types.is_floating(of):
+        return float64()
+    if types.is_boolean(of):
+        return uint8()
+    if types.is_string(of) or types.is_large_string(of):
+        return large_string()
+    if types.is_binary(of) or types.is_large_binary(of):
+        return large_binary()
+    return None
+
+
+def _of(array: pyarrow.Array[Any], width: int) -> memoryview:
+    """The values of an array of numbers."""
+    return _buffer(array, 1)[array.offset * width : (array.offset + len(array)) * width]
+
+
+def _buffer(array: pyarrow.Array[Any], number: int) -> memoryview:
+    buffer: Any = array.buffers()[number]
+    return memoryview(b"" if buffer is None else buffer)
+
+
+class OnTables:
+    """Calls a function of many records with a table of Arrow, or with arrays of NumPy by name."""
+
+    def __init__(self, function: Callable[[Any], Any], format: Format) -> None:
+        self.function, self.format = function, format
+
+    def __str__(self) -> str:
+        return str(getattr(self.function, "__qualname__", self.function))
+
+    def __call__(self, records: Iterable[Any]) -> Iterable[Any]:
+        import pyarrow
+
+        if isinstance(records, Batch) and records.pluck is None:
+            table = records.table
+        elif given := list(records):
+            table = pyarrow.table(columns(given))
+        else:
+            return []
+        if self.format == "arrow":
+            return _records(self.function(table))
+        arrays = {name: column.to_numpy() for name, column in zip(table.column_names, table.columns)}
+        return _records(self.function(arrays))
+
+
+def _records(made: Any) -> Iterable[Any]:
+    """The records that the result of a function stands for: the rows of a table, the items of an array or of any iterable."""
+    import pyarrow
+
+    if isinstance(made, pyarrow.RecordBatch):
+        made = pyarrow.Table.from_batches([made])
+    if isinstance(made, Mapping):
+        made = pyarrow.table(dict(made))
+    if isinstance(made, pyarrow.Table):
+        return Batch(made)
+    if hasattr(made, "__array_interface__"):
+        if made.ndim != 1:
+            raise ValueError(f"an array of {made.ndim} dimensions is not a list of records")
+        made = made.tolist()
+    found: Iterable[Any] = made
+    return found
+
+
+class OnArrays:
+    """Calls a function with a key and an array of NumPy that has its values."""
+
+    def __init__(self, function: Callable[[Any, Any], Iterable[Any]]) -> None:
+        self.function = function
+
+    def __str__(self) -> str:
+        return str(getattr(self.function, "__qualname__", self.function))
+
+    def __call__(self, key: Any, values: Any) -> Iterable[Any]:
+        import numpy
+
+        return self.function(key, numpy.asarray(values))
+
+
+def natively(outputs: Iterable[Any]) -> Iterable[Any]:
+    """Records for the native engine: a batch as one, if its columns can be read."""
+    if isinstance(outputs, Batch) and (native := outputs.native()) is not None:
+        return [native]
+    return outputs

@@ -1,0 +1,68 @@
+package org.gristmill.spark.node;
+
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.gristmill.core.format.Message;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Calls of an executor to the driver, from the thread that needs the answer, or from one of its own where nobody may wait. */
+final class DriverLine implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
+
+  private final SparkExecutor spark;
+  private final String executorId;
+  private final long timeoutMs;
+  private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(task -> {
+    Thread thread = new Thread(task, "gristmill-driver-calls");
+    thread.setDaemon(true);
+    return thread;
+  });
+
+  DriverLine(SparkExecutor spark, String executorId, long timeoutMs) {
+    this.spark = spark;
+    this.executorId = executorId;
+    this.timeoutMs = timeoutMs;
+  }
+
+  Message call(Message message) {
+    return spark.ask(message, timeoutMs);
+  }
+
+  /** The answer to a message that is answered by yes or no. */
+  boolean isDone(Message message) {
+    return ((Message.Done) call(message)).ok();
+  }
+
+  /** The same, where the driver itself waits for executors once. */
+  boolean isDoneByOthers(Message message) {
+    return ((Message.Done) spark.ask(message, 2 * timeoutMs)).ok();
+  }
+
+  /** Calls the driver from a thread for that, again every second until the call returns true or this is closed. Never blocks. */
+  void untilDone(String what, BooleanSupplier call) {
+    Runnable attempt = () -> {
+      boolean done = false;
+      try {
+        done = call.getAsBoolean();
+      } catch (Throwable e) { // Spark's RPC throws checked exceptions without saying so; an error would end this without a word
+        if (!later.isShutdown()) {
+          LOG.warn("The driver did not answer; in a second executor {} will again {}", executorId, what, e);
+        }
+      }
+      if (!done) {
+        later.schedule(() -> untilDone(what, call), 1, TimeUnit.SECONDS);
+      }
+    };
+    if (!later.isShutdown()) {
+      later.execute(attempt);
+    }
+  }
+
+  @Override
+  public void close() {
+    later.shutdownNow();
+  }
+}
