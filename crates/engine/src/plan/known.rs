@@ -26,8 +26,8 @@ pub(crate) struct Properties {
     pub iterates: bool,
     /// Whether pairs reach the result as map emits them, and the program does not choose their partitions.
     pub passes: bool,
-    /// Whether the coordinator could join pairs of one key that several reducers deliver: it gets each reducer's pairs in the order
-    /// of their keys, and nothing was done to them but combining.
+    /// Whether the coordinator could join pairs of one key that several reducers deliver: it gets each reducer's pairs
+    /// in the order of their keys, and nothing was done to them but combining.
     pub joins: bool,
     /// The most memory that decoding a file of its input takes.
     pub decoder_bytes_max: usize,

@@ -39,7 +39,8 @@ pub(crate) fn partitions(known: &Known<'_>, buffer: Buffer, reduce_workers: usiz
     Ok((partitions.next_power_of_two(), why))
 }
 
-/// Returns whether partitions are ranges of pairs in the order of the result, provided that cuts between them are found.
+/// Returns whether partitions are ranges of pairs in the order of the result, provided that cuts between them are
+/// found.
 pub(crate) fn are_ranges(known: &Known<'_>) -> bool {
     let settings = known.settings;
     // Ranges are cut by a sample, but a job that is continued must be cut as it was before.

@@ -13,7 +13,8 @@ pub(crate) const SPLIT_BYTES_MAX: u64 = 2 << 20;
 const TASK_NS: [f64; 2] = [250e3, 50e6];
 /// The smallest split for a slow map function.
 const SLOW_SPLIT_BYTES_MIN: u64 = 4 << 10;
-/// The number of splits for each worker that maps at once: enough that the last ones to finish wait little for each other.
+/// The number of splits for each worker that maps at once: enough that the last ones to finish wait little for each
+/// other.
 pub(crate) const SPLITS_PER_WORKER: u64 = 16;
 /// The largest number of tasks, for which the shared words have room.
 pub(crate) const TASKS_MAX: u64 = 1 << 16;

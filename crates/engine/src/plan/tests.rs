@@ -180,7 +180,8 @@ fn nothing_is_ignored_of_what_is_left_open() {
 
 #[test]
 fn each_option_that_a_job_cannot_follow_is_named() {
-    // `--placement pinned` on a machine with one node, and `--combine map` without a combiner, were ignored without a word.
+    // `--placement pinned` on a machine with one node, and `--combine map` without a combiner, were ignored without a
+    // word.
     let placed = |placement| Settings { placement, ..Settings::default() };
     let plain = Properties { combines: false, ..PROGRAM };
     let joins = Properties { joins: true, ..PROGRAM };

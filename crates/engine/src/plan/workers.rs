@@ -29,7 +29,8 @@ impl Roles {
     }
 }
 
-/// Chooses the workers, and whether reducers are processes of their own. If that was not asked for, it has a reason, too.
+/// Chooses the workers, and whether reducers are processes of their own. If that was not asked for, it has a reason,
+/// too.
 pub(crate) fn roles(known: &Known<'_>) -> Result<(Roles, Reason, Option<Reason>)> {
     let settings = known.settings;
     let (map_workers, reduce_workers, fused, why) = match (settings.map_workers, settings.reduce_workers) {

@@ -11,16 +11,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::admission::Admission;
-use crate::gate::Gate;
-use crate::ideal::{Work, ideal_average_bandwidth, ideal_time_us};
-use crate::knowledge::{Forecast, Knowledge, Order};
+use crate::decide::beyond::admission::Admission;
+use crate::decide::beyond::gate::Gate;
+use crate::decide::beyond::pairings::{Member, Pairings};
+use crate::decide::beyond::settings::Settings;
+use crate::decide::beyond::trial::Turn;
+use crate::decide::ideal::{ideal_average_bandwidth, ideal_time_us};
+use crate::decide::select::{Candidate, select};
+use crate::know::knowledge::{Forecast, Knowledge, Order};
+use crate::know::store::Store;
+use crate::know::work::Work;
 use crate::machine::{Arrival, Decision, Key, Limits, Machine, ProgramId, Quantum, Run};
-use crate::pairings::{Member, Pairings};
-use crate::select::{Candidate, select};
-use crate::settings::Settings;
-use crate::store::Store;
-use crate::trial::Turn;
 
 /// The smallest share of a processor that a program takes, even if it waits all the time.
 const PROCESSORS_MIN: f64 = 0.1;
@@ -407,11 +408,11 @@ pub fn drive_with<M: Machine, K: Knowledge>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::GateRule;
-    use crate::knowledge::{Progress, Tally};
+    use crate::decide::beyond::gate::GateRule;
+    use crate::decide::beyond::pairings::PairRule;
+    use crate::decide::beyond::trial::TrialRule;
+    use crate::know::knowledge::{Progress, Tally};
     use crate::machine::{Counts, Ended, Ran};
-    use crate::pairings::PairRule;
-    use crate::trial::TrialRule;
     use proptest::prelude::*;
 
     /// Knowledge that the test provides.

@@ -9,7 +9,7 @@
 //! The rare order has its turn while fewer than one of eight executions had it. So there is something to measure, and the cost of a choice that
 //! gains nothing is divided by eight. A turn holds for a while, because an execution in a mixture of both orders tells nothing.
 
-use crate::knowledge::Tally;
+use crate::know::knowledge::Tally;
 
 /// The rule by which both orders are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]

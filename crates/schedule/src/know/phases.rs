@@ -1,7 +1,7 @@
 //! Phases of a program, found at run time (the paper's section 3.2).
 
-use crate::blocks::BlockVector;
-use crate::estimate::Estimate;
+use crate::know::blocks::BlockVector;
+use crate::know::estimate::Estimate;
 
 /// Quanta in which a program executed the same code.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +136,7 @@ impl Phases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::Buckets;
+    use crate::know::blocks::Buckets;
 
     fn vector(addresses: &[u64]) -> BlockVector {
         BlockVector::of(addresses, &Buckets::Bytes(64))

@@ -1,16 +1,15 @@
-//! Demands of the phases of programs, on a machine that counts nothing, from readings (beyond the paper).
+//! Demands of the phases of programs, on a machine that counts nothing, from readings.
 //!
 //! A quantum's readings belong to the phases that its programs had in it. Work is measured in microseconds of processor time, and a request is
 //! the pressure of one unit of slow-down for a microsecond; the policy only compares demands with each other, so their unit does not matter.
 //!
 //! What a program loses beside others cannot be measured without a count of instructions. [`avoidable`] estimates how much of it the choice of
-//! programs could avoid, and [`Today`] whether the demands of earlier sessions still hold.
+//! programs could avoid.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::machine::{ProgramId, Reading};
-use crate::pressure::{Pressures, Source};
-use crate::store::Program;
+use crate::uncounted::pressure::{Pressure, Pressures, Source};
 
 /// The number of quanta after which the demands are computed again, and the share of all quanta. So their cost does not grow with the time.
 const QUANTA: u32 = 5;
@@ -18,17 +17,14 @@ const QUANTA_SHARE: u32 = 8;
 
 /// The least distance between demands at which they count as different. On a machine at hand, where contention comes and goes, demands of the same program were up to
 /// 0.14 apart while there was none; while there was, a demanding program slowed readings down by 0.3 to 0.5.
-const DEMAND_MIN: f64 = 0.2;
-
-/// The number of readings that [`Today`] remembers of each kind, and needs.
-const TODAY_READINGS: [usize; 2] = [15, 4];
+pub const DEMAND_MIN: f64 = 0.2;
 
 /// A phase of a program: its build, and the place of the phase.
-pub(crate) type Place = (String, usize);
+pub type Place = (String, usize);
 
 /// The readings of this session, by phase and by build.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Probed {
+pub struct Probed {
     phases: Pressed<Place>,
     builds: Pressed<String>,
     quanta: u32,
@@ -72,43 +68,28 @@ impl<T: Ord> Pressed<T> {
 
 impl Probed {
     /// Adds a quantum's readings. `phase` returns the phase of a program in this quantum.
-    pub(crate) fn add(&mut self, readings: &[Reading], phase: impl Fn(ProgramId) -> Option<Place>) {
+    pub fn add(&mut self, readings: &[Reading], phase: impl Fn(ProgramId) -> Option<Place>) {
         for reading in readings {
             self.phases.add(reading, &phase);
             self.builds.add(reading, |id| phase(id).map(|(build, _)| build));
         }
     }
 
-    /// Keeps how sure the demands of whole programs are, after the last quantum.
-    pub(crate) fn keep_pressures(&self, programs: &mut BTreeMap<String, Program>) {
+    /// Returns the demands of builds, each with how sure it is.
+    pub fn pressures(&self) -> impl Iterator<Item = (&String, Pressure)> {
         let found = self.builds.pressures.pressures();
-        for (build, source) in &self.builds.sources {
-            if let (Some(program), Some(found)) = (programs.get_mut(build), found.get(source)) {
-                program.pressure = Some(program.pressure.map_or(*found, |before| before.with(*found)));
-            }
-        }
+        self.builds.sources.iter().filter_map(move |(build, source)| Some((build, *found.get(source)?)))
     }
 
-    /// Updates the demands of programs by their build, from time to time.
-    ///
-    /// The demand of a phase comes from the readings beside this phase, where they determine it. The phases of a real program are many, and few of
-    /// them are read often enough; the others have the demand of the program as a whole.
-    pub(crate) fn update(&mut self, programs: &mut BTreeMap<String, Program>) {
+    /// Returns the demands of builds and those of phases, where readings determine them. `None` in most quanta, because they are computed
+    /// from time to time.
+    pub fn demands(&mut self) -> Option<(BTreeMap<&String, f64>, BTreeMap<&Place, f64>)> {
         self.quanta += 1;
         if self.quanta < self.next.max(QUANTA) {
-            return;
+            return None;
         }
         self.next = self.quanta + QUANTA.max(self.quanta / QUANTA_SHARE);
-        for (build, demand) in self.builds.demands() {
-            if let Some(program) = programs.get_mut(build) {
-                program.phases.set_missing_demands(demand);
-            }
-        }
-        for ((build, phase), demand) in self.phases.demands() {
-            if let Some(program) = programs.get_mut(build) {
-                program.phases.set_demand(*phase, demand);
-            }
-        }
+        Some((self.builds.demands(), self.phases.demands()))
     }
 }
 
@@ -118,7 +99,7 @@ impl Probed {
 /// memory hardly waits for it. In the system's order, any other program may be beside it; in an even set, the others demand what it leaves of
 /// the target. Programs with the same demand lose the same in any order, so this is 0 for them. It is negative for a program that even sets
 /// slow down.
-pub(crate) fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
+pub fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
     let (least, most) =
         demands.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), demand| (least.min(*demand), most.max(*demand)));
     if demands.len() <= processors || processors < 2 || most - least < DEMAND_MIN {
@@ -135,69 +116,12 @@ pub(crate) fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
     demands.iter().map(of).collect()
 }
 
-/// How far readings of the last seconds show the demands that are known (beyond the paper).
-///
-/// Demands may come from an earlier session, and a machine that is shared with others changes. Readings beside programs that should press are
-/// compared with readings beside nobody, or programs that should not. Both kinds come from the same seconds, so a foreign program that slows all
-/// readings down does not count.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Today {
-    /// Readings beside little demand, and beside much: the demand, and the time.
-    readings: [VecDeque<(f64, f64)>; 2],
-    /// Readings before any program began. They count until there are enough beside little demand, which come from the same seconds as the others.
-    undisturbed: VecDeque<(f64, f64)>,
-}
-
-impl Today {
-    /// Makes a value with readings that were taken before any program began.
-    pub(crate) fn after(undisturbed: &[Reading]) -> Today {
-        Today { undisturbed: undisturbed.iter().map(|reading| (0.0, reading.took_us)).collect(), ..Today::default() }
-    }
-
-    /// Adds a reading beside programs with this demand together.
-    pub(crate) fn add(&mut self, demand: f64, took_us: f64) {
-        let kind = match demand {
-            much if much >= DEMAND_MIN => 1,
-            little if little < DEMAND_MIN / 2.0 => 0,
-            _ => return,
-        };
-        self.readings[kind].push_back((demand, took_us));
-        if self.readings[kind].len() > TODAY_READINGS[0] {
-            self.readings[kind].pop_front();
-        }
-    }
-
-    /// Returns the share of the demands that shows: 1 if readings are as slow as the demands say, 0 if they are not slowed down at all.
-    /// `None` with too few readings.
-    pub(crate) fn share(&self) -> Option<f64> {
-        let [calm, pressed] = &self.readings;
-        let calm = if calm.len() < TODAY_READINGS[1] { &self.undisturbed } else { calm };
-        if calm.len().min(pressed.len()) < TODAY_READINGS[1] {
-            return None;
-        }
-        let quartiles = |readings: &VecDeque<(f64, f64)>| {
-            let mut times: Vec<f64> = readings.iter().map(|reading| reading.1).collect();
-            times.sort_unstable_by(f64::total_cmp);
-            [1, 2, 3].map(|quarter| times[(times.len() - 1) * quarter / 4])
-        };
-        let demand = |readings: &VecDeque<(f64, f64)>| {
-            readings.iter().map(|reading| reading.0).sum::<f64>() / readings.len() as f64
-        };
-        let ([_, calm_us, calm_most_us], [pressed_least_us, pressed_us, _]) = (quartiles(calm), quartiles(pressed));
-        // Where the quartiles overlap, the difference may be noise.
-        if pressed_least_us <= calm_most_us {
-            return Some(0.0);
-        }
-        let known = (1.0 + demand(pressed)) / (1.0 + demand(calm)) - 1.0;
-        Some(((pressed_us / calm_us - 1.0) / known).clamp(0.0, 1.0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::{BlockVector, Buckets};
-    use crate::phases::{Phase, Similarity};
+    use crate::know::blocks::{BlockVector, Buckets};
+    use crate::know::phases::{Phase, Similarity};
+    use crate::know::store::{Program, Store};
 
     #[test]
     fn the_avoidable_loss_is_that_of_the_systems_order_less_that_of_even_sets() {
@@ -224,7 +148,7 @@ mod tests {
     }
 
     /// Programs of which this many quanta were seen, each with other code.
-    fn programs(builds: &[(&str, usize)]) -> BTreeMap<String, Program> {
+    fn programs(builds: &[(&str, usize)]) -> Store {
         let of = |quanta: usize| {
             let mut program = Program::default();
             for quantum in 0..quanta {
@@ -233,12 +157,19 @@ mod tests {
             }
             program
         };
-        builds.iter().map(|(build, quanta)| ((*build).to_owned(), of(*quanta))).collect()
+        let programs = builds.iter().map(|(build, quanta)| ((*build).to_owned(), of(*quanta)));
+        Store { programs: programs.collect(), ..Store::default() }
     }
 
-    fn demands(programs: &BTreeMap<String, Program>, build: &str) -> Vec<Option<f64>> {
+    fn update(probed: &mut Probed, store: &mut Store) {
+        if let Some((builds, phases)) = probed.demands() {
+            store.take_demands(&builds, &phases);
+        }
+    }
+
+    fn demands(store: &Store, build: &str) -> Vec<Option<f64>> {
         let demand = |phase: &Phase| phase.rate.valid.then_some(phase.bandwidth.mean);
-        programs[build].phases.iter().map(demand).collect()
+        store.programs[build].phases.iter().map(demand).collect()
     }
 
     fn reading(took_us: f64, ids: &[u32]) -> Reading {
@@ -250,7 +181,7 @@ mod tests {
         let (mut probed, mut programs) = (Probed::default(), programs(&[("a", 1)]));
         let phase = |id: ProgramId| (id.0 == 1).then(|| ("a".to_owned(), 0));
         (0..8).for_each(|_| probed.add(&[reading(10.0, &[]), reading(10.0, &[1]), reading(90.0, &[2])], phase));
-        (0..QUANTA).for_each(|_| probed.update(&mut programs));
+        (0..QUANTA).for_each(|_| update(&mut probed, &mut programs));
         assert_eq!(demands(&programs, "a"), [Some(0.0)]);
     }
 
@@ -263,48 +194,13 @@ mod tests {
             let phase = |id: ProgramId| Some(if id.0 == 1 { ("a".to_owned(), 0) } else { ("many".to_owned(), turn) });
             probed.add(&[reading(10.0, &[1]), reading(15.0, &[1, 2])], phase);
         }
-        (0..QUANTA).for_each(|_| probed.update(&mut programs));
+        (0..QUANTA).for_each(|_| update(&mut probed, &mut programs));
         assert_eq!(demands(&programs, "many"), [Some(0.5); 30]);
         // The last of them is read often enough now, and more than the others.
         let last = |_| Some(("many".to_owned(), 29));
         (0..8).for_each(|_| probed.add(&[reading(18.0, &[2])], last));
-        (0..QUANTA).for_each(|_| probed.update(&mut programs));
+        (0..QUANTA).for_each(|_| update(&mut probed, &mut programs));
         let [before, last] = demands(&programs, "many")[28..] else { panic!("two of thirty") };
         assert!(before == Some(0.5) && last.is_some_and(|demand| (demand - 0.8).abs() < 0.01), "{last:?}");
-    }
-
-    /// Readings beside demands of 0 and 0.6.
-    fn today(calm_us: &[f64], pressed_us: &[f64]) -> Option<f64> {
-        let mut today = Today::default();
-        calm_us.iter().for_each(|took_us| today.add(0.0, *took_us));
-        pressed_us.iter().for_each(|took_us| today.add(0.6, *took_us));
-        today.share()
-    }
-
-    #[test]
-    fn demands_of_an_earlier_session_count_as_far_as_todays_readings_show_them() {
-        assert_eq!(today(&[10.0; 4], &[16.0; 3]), None);
-        for (pressed_us, share) in [(16.0, 1.0), (13.0, 0.5), (10.0, 0.0), (20.0, 1.0)] {
-            let found = today(&[10.0; 4], &[pressed_us; 4]).expect("there are enough");
-            assert!((found - share).abs() < 1e-9, "{pressed_us}: {found}");
-        }
-    }
-
-    #[test]
-    fn readings_before_the_first_program_count_until_there_are_others() {
-        let undisturbed = [(); 8].map(|()| Reading { took_us: 10.0, used: Vec::new() });
-        let mut today = Today::after(&undisturbed);
-        (0..4).for_each(|_| today.add(0.6, 16.0));
-        assert!(today.share().is_some_and(|share| share > 0.99));
-        // A foreign program has begun since.
-        (0..4).for_each(|_| today.add(0.0, 16.0));
-        assert_eq!(today.share(), Some(0.0));
-    }
-
-    #[test]
-    fn a_foreign_program_that_slows_all_readings_down_does_not_count() {
-        assert_eq!(today(&[15.0, 16.0, 15.0, 17.0], &[16.0, 15.0, 16.0, 15.0]), Some(0.0));
-        // One that comes and goes makes the readings overlap.
-        assert_eq!(today(&[10.0, 17.0, 10.0, 17.0, 10.0, 17.0], &[10.0, 18.0, 17.0, 18.0, 10.0]), Some(0.0));
     }
 }

@@ -1,15 +1,6 @@
 //! Requests and ideal time of a group, and the resulting bandwidth (the paper's section 2.1).
 
-/// The work of a program from start to end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
-    /// The time it takes when it has the machine for itself.
-    pub alone_us: f64,
-    /// The number of cache lines it moves.
-    pub requests: f64,
-    /// The number of processors it keeps busy, at least 1.
-    pub threads: usize,
-}
+use crate::know::work::Work;
 
 /// `TotalMemoryRequest = sum of M_j`: returns the requests of a group.
 pub fn total_requests(group: &[Work]) -> f64 {

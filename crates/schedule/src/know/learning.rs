@@ -1,8 +1,8 @@
 //! The parameters of learning.
 
-use crate::blocks::Buckets;
-use crate::contention::Thresholds;
-use crate::phases::Similarity;
+use crate::know::blocks::Buckets;
+use crate::know::contention::Thresholds;
+use crate::know::phases::Similarity;
 
 /// The parameters of learning.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,14 +11,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::contention::Little;
-use crate::execution::{Execution, Piece};
-use crate::ideal::Work;
-use crate::knowledge::{Forecast, Knowledge, Order, Progress, Tally};
-use crate::learning::Learning;
+use crate::know::contention::Little;
+use crate::know::execution::{Execution, Piece};
+use crate::know::knowledge::{Forecast, Knowledge, Order, Progress, Tally};
+use crate::know::learning::Learning;
+use crate::know::store::{Gain, Store, alone_us, requests_of};
+use crate::know::work::Work;
 use crate::machine::{Arrival, Counts, Key, Limits, ProgramId, Quantum, Ran, Reading};
-use crate::probed::{Probed, Today, avoidable};
-use crate::store::{Gain, Store, alone_us, requests_of};
+use crate::uncounted::probed::{Probed, avoidable};
+use crate::uncounted::today::Today;
 
 /// The paper's knowledge: a store, and the findings from current executions.
 #[derive(Clone, Debug)]
@@ -68,7 +69,11 @@ impl Learned {
     /// Returns the store, to be kept for the next time.
     pub fn into_store(mut self) -> Store {
         if let Some(probed) = &self.probed {
-            probed.keep_pressures(&mut self.store.programs);
+            for (build, found) in probed.pressures() {
+                if let Some(program) = self.store.programs.get_mut(build) {
+                    program.pressure = Some(program.pressure.map_or(found, |before| before.with(found)));
+                }
+            }
         }
         self.store
     }
@@ -121,7 +126,9 @@ impl Learned {
             let execution = self.executions.get(&id)?;
             Some((execution.key.build.clone(), execution.phase?))
         });
-        probed.update(&mut self.store.programs);
+        if let Some((builds, phases)) = probed.demands() {
+            self.store.take_demands(&builds, &phases);
+        }
         let ids: Vec<ProgramId> = self.executions.keys().copied().collect();
         // A program that waits presses on nothing, known or not.
         let demand = |id: &ProgramId| self.demand(*id).or_else(|| quantum.waiting.contains(id).then_some(0.0));

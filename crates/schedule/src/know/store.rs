@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ideal::Work;
+use crate::know::phases::Phases;
+use crate::know::transitions::Followed;
+use crate::know::work::Work;
 use crate::machine::Key;
-use crate::phases::Phases;
-use crate::pressure::Pressure;
-use crate::transitions::Followed;
+use crate::uncounted::pressure::Pressure;
+use crate::uncounted::probed::Place;
 
 /// All that was learned on one machine. Bandwidth is a property of the machine, so each machine needs its own store.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -160,6 +161,22 @@ pub(crate) fn requests_of(work_us: &BTreeMap<usize, f64>, phases: &Phases) -> f6
 }
 
 impl Store {
+    /// Takes in demands that were found without counters: of programs by their build, and of phases.
+    ///
+    /// The phases of a real program are many, and few of them are read often enough. The others have the demand of the program as a whole.
+    pub(crate) fn take_demands(&mut self, builds: &BTreeMap<&String, f64>, phases: &BTreeMap<&Place, f64>) {
+        for (build, demand) in builds {
+            if let Some(program) = self.programs.get_mut(*build) {
+                program.phases.set_missing_demands(*demand);
+            }
+        }
+        for ((build, phase), demand) in phases {
+            if let Some(program) = self.programs.get_mut(build) {
+                program.phases.set_demand(*phase, *demand);
+            }
+        }
+    }
+
     /// Returns the work of a whole execution, as far as it is known; `None` before the first one.
     pub fn work(&self, key: &Key, threads: usize) -> Option<Work> {
         let program = self.programs.get(&key.build)?;
@@ -176,8 +193,8 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::{BlockVector, Buckets};
-    use crate::phases::Similarity;
+    use crate::know::blocks::{BlockVector, Buckets};
+    use crate::know::phases::Similarity;
 
     /// Makes two phases of 1,000 and 500 instructions per microsecond.
     fn phases() -> Phases {

@@ -1,8 +1,8 @@
 //! Settings of the scheduler.
 
-use crate::gate::GateRule;
-use crate::pairings::PairRule;
-use crate::trial::TrialRule;
+use crate::decide::beyond::gate::GateRule;
+use crate::decide::beyond::pairings::PairRule;
+use crate::decide::beyond::trial::TrialRule;
 
 /// The paper's quantum, which is Linux's.
 const QUANTUM_US: f64 = 100_000.0;

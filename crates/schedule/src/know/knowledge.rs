@@ -1,8 +1,8 @@
 //! The interface between the scheduler and its sources of knowledge about programs.
 
-use crate::ideal::Work;
+use crate::know::store::Store;
+use crate::know::work::Work;
 use crate::machine::{Arrival, Limits, ProgramId, Quantum};
-use crate::store::Store;
 
 /// A source of knowledge: earlier executions ([`crate::Learned`]), or one that experiments compare with it.
 pub trait Knowledge {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::blocks::BlockVector;
-use crate::knowledge::{Order, Progress};
-use crate::learning::Learning;
+use crate::know::blocks::BlockVector;
+use crate::know::knowledge::{Order, Progress};
+use crate::know::learning::Learning;
+use crate::know::store::{Program, Store};
+use crate::know::transitions::Transitions;
 use crate::machine::{Arrival, Counts, Key, Ran};
-use crate::store::{Program, Store};
-use crate::transitions::Transitions;
 
 /// Returns whether an execution counts as a chosen one (true) or as one in the system's order (false), by the share of its processor time in which
 /// programs were chosen. `None` for a mixture, which tells nothing.
