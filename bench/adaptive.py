@@ -24,14 +24,14 @@ APPS = {"word-count": ["word-count", "--top", "10"], "palindromes": ["palindrome
 LINES = 1000
 
 
-def make(gristmill, folder):
+def make(lab, folder):
     """Makes the inputs that are missing, and returns the path of each."""
     folder.mkdir(parents=True, exist_ok=True)
     inputs = {"files": folder / "small-files-small", "lines": folder / "lines", "one": folder / "word-count-large.txt"}
     if not inputs["files"].exists():
-        subprocess.run([gristmill, "generate", "small-files", "-o", folder], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([lab, "generate", "small-files", "-o", folder], check=True, stdout=subprocess.DEVNULL)
     if not inputs["one"].exists():
-        made = subprocess.run([gristmill, "generate", "word-count", "--size", "large", "-o", folder], check=True,
+        made = subprocess.run([lab, "generate", "word-count", "--size", "large", "-o", folder], check=True,
                               stdout=subprocess.PIPE, text=True).stdout.split()
         Path(made[0]).rename(inputs["one"])
     if not inputs["lines"].exists():
@@ -70,7 +70,7 @@ def main():
     arguments.add_argument("--repeats", type=int, default=11)
     arguments.add_argument("--make", action="store_true", help="make the inputs, and do nothing else")
     asked = arguments.parse_args()
-    inputs = make(asked.gristmill, asked.data)
+    inputs = make(asked.gristmill + "-lab", asked.data)
     if asked.make:
         return
     states = [state for state in ("warm", "cold") if asked.only in (None, state)]

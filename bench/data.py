@@ -6,10 +6,10 @@
     bench/data.py --force pca     again, although it is there
     bench/data.py --list          names, sizes, what each is
 
-Text is real: documentation and source code out of Debian packages (fetched with `apt-get download`), never generated and
-never repeated to reach a size. Numbers come from seeded generators. The same package versions give the same bytes;
-bench/data/MANIFEST.json keeps size, SHA-256 and the package versions of every set, so that two machines can be compared.
-Python 3.11, standard library only; streams, so it needs less than 200 MB of memory.
+Text is real: documentation and source code out of Debian packages (fetched with `apt-get download`), never generated
+and never repeated to reach a size. Numbers come from seeded generators. The same package versions give the same
+bytes; bench/data/MANIFEST.json keeps size, SHA-256 and the package versions of every set, so that two machines can be
+compared. Python 3.11, standard library only; streams, so it needs less than 200 MB of memory.
 """
 import argparse
 import array
@@ -33,8 +33,8 @@ DATA = Path(__file__).resolve().parent / "data"
 PACKAGES = DATA / "packages"
 MB = 1_000_000
 
-# Where the prose comes from, in the order in which it is taken: (package, path pattern, how to read a file).
-# 'code' keeps only comments, which are English sentences; 'gloss' what WordNet says behind the bar; 'html' loses its markup.
+# Where the prose comes from, in the order in which it is taken: (package, path pattern, how to read a file). 'code'
+# keeps only comments, which are English sentences; 'gloss' what WordNet says behind the bar; 'html' loses its markup.
 PROSE = [
     ("anarchism", r"\.html$", "html"),
     ("debian-reference-en", r"\.en\.html$", "html"),
@@ -138,8 +138,8 @@ def paragraphs(raw, kind):
 
 def prose(limit_bytes):
     """Yields real prose, each paragraph once, until the limit is reached."""
-    # One bit per paragraph hash (32 MiB) tells whether a paragraph was there before: navigation bars, licence headers and
-    # the same manual in two packages would else repeat. A false hit (below 1 %) only leaves a paragraph out.
+    # One bit per paragraph hash (32 MiB) tells whether a paragraph was there before: navigation bars, licence headers
+    # and the same manual in two packages would else repeat. A false hit (below 1 %) only leaves a paragraph out.
     seen = bytearray(1 << 25)
     size = 0
     for package, pattern, kind in PROSE:
@@ -268,7 +268,7 @@ def points(count, dimensions, grid):
 
 
 def npy(rows, columns, seed):
-    """A matrix of small whole numbers as numpy writes float64, so that integer and float programs must agree exactly."""
+    """Returns small whole numbers as numpy writes float64, so that integer and float programs must agree."""
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".encode()
     header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
     yield b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header

@@ -19,10 +19,11 @@ A set, and a peers file, is TOML:
     env = { NPROC = "2" }         answer = '^\\s*(\\S+) - (\\d+)$'     version = "path/to/word_count --version"
     sets = ["word-count-alpha-*"]  (peers only)              rounds = 1 (fewer than the others, for slow ones)
 
-In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command with
-a `|` or a `>` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab
-(default: lines of 'word TAB number'); an empty one says that this program's output cannot be compared. `seconds` is a regular
-expression for a line in which a program says how long it took itself, without loading its input: then that is its time.
+In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command
+with a `|` or a `>` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups
+joined by a tab (default: lines of 'word TAB number'); an empty one says that this program's output cannot be
+compared. `seconds` is a regular expression for a line in which a program says how long it took itself, without
+loading its input: then that is its time.
 """
 import argparse
 import datetime
@@ -78,7 +79,10 @@ class Command:
                                 stderr=stderr, start_new_session=True)
 
     def run(self, timeout_s):
-        """One timed run: a row of numbers, and the normalised answer. A program that hangs is ended with all its processes."""
+        """Returns the numbers of one timed run, and the normalised answer.
+
+        A program that hangs is ended with all its processes.
+        """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             began = time.perf_counter()
             child = self.start(out, err)
@@ -108,9 +112,12 @@ class Command:
         return row, answer
 
     def memory(self, timeout_s):
-        """Peaks in MB, sampled: the proportional set sizes of the process tree together (shared pages count once), and the
+        """Returns two peaks in MB, sampled.
+
+        One is of the proportional set sizes of the process tree together (shared pages count once), the other of the
         largest resident set of one process. The latter comes from here too because what wait4 says of a child starts
-        with the memory of this interpreter."""
+        with the memory of this interpreter.
+        """
         child, pss, rss, end = self.start(subprocess.DEVNULL, subprocess.DEVNULL), 0, 0, time.monotonic() + timeout_s
         while child.poll() is None:
             if time.monotonic() > end:

@@ -88,7 +88,10 @@ def alive(group):
 
 
 def run(program, case, folder, strikes, wanted):
-    """Runs a case and sends signals at the given moments. Returns a failure or None, the seconds taken, and the number of signals."""
+    """Runs a case and sends signals at the given moments.
+
+    Returns a failure or None, the seconds taken, and the number of signals.
+    """
     folder.mkdir()
     spill, output = folder / "spill", folder / "output"
     spill.mkdir()

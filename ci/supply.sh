@@ -4,7 +4,8 @@
 #     ci/supply.sh            licences, sources, duplicates and advisories (deny.toml), and the notices in THIRD-PARTY.md
 #     ci/supply.sh --quick    the same without advisories
 #
-# cargo-deny is installed in target/ if it is missing, which takes some minutes once. A build without optimisation is quick enough.
+# cargo-deny is installed in target/ if it is missing, which takes some minutes once. A build without optimisation is
+# quick enough.
 set -eu
 cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}

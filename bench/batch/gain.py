@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the gain of gristmill batch on the simulated machine by the number of executions, from the rows of `gristmill batch simulate --rows`.
+"""Draws the gain of gristmill batch on the simulated machine by the number of executions.
+
+It is given the rows of `gristmill-lab simulate --rows`.
 
     python3 bench/batch/gain.py rows.csv.gz > docs/batch-gain.svg
 

@@ -46,7 +46,10 @@ def jobs(before, after):
 
 
 def run(words, folder, expected_bytes):
-    """Runs a queue in `folder` and returns its seconds. What it prints is counted if `expected_bytes` says how much that is."""
+    """Runs a queue in `folder` and returns its seconds.
+
+    Its output is counted if `expected_bytes` says how much that is.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     began = time.perf_counter()

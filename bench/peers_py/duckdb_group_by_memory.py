@@ -1,7 +1,7 @@
-"""Group-by-sum of pairs of 32-bit numbers within little memory, as a user of DuckDB writes it (pip install duckdb numpy).
+"""Sums pairs of 32-bit numbers by key within little memory, as a user of DuckDB does (pip install duckdb numpy).
 
-The pairs lie in a table of a database file beside the input, which is made if it is not there; the seconds that are printed are those
-of the query alone.
+The pairs lie in a table of a database file beside the input, which is made if it is not there; the seconds that are
+printed are those of the query alone.
 """
 import argparse
 import os

@@ -1,4 +1,6 @@
-"""Group-by-sum of pairs of 32-bit numbers as users of DuckDB, Polars and ClickHouse write it (pip install duckdb polars chdb).
+"""Sums pairs of 32-bit numbers by key, as users of DuckDB, Polars and ClickHouse do.
+
+Needs pip install duckdb polars chdb.
 
 The pairs are loaded first; the seconds that are printed are those of the query alone, over data in memory.
 """

@@ -1,4 +1,7 @@
-"""Histogram of a BMP, or a line through byte pairs, as a user of numpy writes them; prints what the programs by hand print."""
+"""Histogram of a BMP, or a line through byte pairs, as a user of numpy writes them.
+
+Prints what the programs by hand print.
+"""
 import struct
 import sys
 

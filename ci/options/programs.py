@@ -1,4 +1,4 @@
-"""Subcommands that produce data instead of reading it: generate, terasort, experiment."""
+"""Subcommands of gristmill-lab: generate, terasort, experiment. `program` is that command."""
 
 import collections
 import itertools
@@ -80,7 +80,7 @@ def terasort(program, rng, folder):
     if [int(record[12:44], 16) for record in records] != list(range(count)):
         raise Wrong(f"terasort generate {count} --seed {seed}: the numbers of records are not in order")
     options = job_options(rng)
-    line = [program, "sort", "--records", "terasort", *options, "--output", "sorted", "tera"]
+    line = [program, "application", "sort", "--records", "terasort", *options, "--output", "sorted", "tera"]
     done = subprocess.run(line, capture_output=True, timeout=HANGS_AFTER_S, cwd=folder, stdin=subprocess.DEVNULL)
     if done.returncode not in (0, 2) or b"panicked" in done.stderr:
         raise Wrong(f"{shlex.join(line)}\nstatus {done.returncode}: {done.stderr[:2000]!r}")

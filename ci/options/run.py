@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs every subcommand with random options on random input, and compares its answers with those of a few lines of Python.
+"""Compares every subcommand, with random options on random input, with a few lines of Python.
 
     ci/options/run.py [--runs N] [--seed S] [--only SUBCOMMAND] [--first N] [--refusals] [--program PATH]
 
-A run is right if it gives the expected answer, or refuses its options with one clear message and status 2. Status 1 is for
-input that is bad or needs more than `--memory`. A panic, a signal, a hang, a wrong answer and a file left behind are failures:
-the seed and the command are printed, and the status is 1. The same seed makes the same runs.
+A run is right if it gives the expected answer, or refuses its options with one clear message and status 2. Status 1
+is for input that is bad or needs more than `--memory`. A panic, a signal, a hang, a wrong answer and a file left
+behind are failures: the seed and the command are printed, and the status is 1. The same seed makes the same runs.
 
     inputs      random input, and the files that hold it
     damaged     CSV with faults
     oracles     the subcommands, and the lines of Python that compute the answer
-    programs    subcommands that produce data instead of reading it
+    programs    subcommands of gristmill-lab, beside PROGRAM
 """
 
 import argparse
@@ -65,7 +65,10 @@ def rows_of(data, form):
 
 
 def is_same(found, expected):
-    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately; a pair is a number and its unit."""
+    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately.
+
+    A pair is a number and its unit.
+    """
     if isinstance(expected, tuple):
         number, unit = expected
         return abs(float(found) - number * unit) <= 1e-12 * max(1.0, abs(number)) * unit
@@ -255,6 +258,7 @@ def main():
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"seed {seed}, {options.runs} runs of each subcommand")
     program, failures = os.path.abspath(options.program), 0
+    lab = os.path.join(os.path.dirname(program), "gristmill-lab")
     for make in [*SUBCOMMANDS, *PROGRAMS]:
         name = make.__name__.replace("_", "-")
         if options.only not in (None, name):
@@ -266,7 +270,7 @@ def main():
             with tempfile.TemporaryDirectory(prefix="gristmill-options-") as folder:
                 folder = pathlib.Path(folder)
                 try:
-                    answers += make(program, rng, folder) if make in PROGRAMS else run(program, make, rng, folder)
+                    answers += make(lab, rng, folder) if make in PROGRAMS else run(program, make, rng, folder)
                 except Wrong as wrong:
                     failures += 1
                     print(f"\nseed {seed}, {name}, run {number}:\n{wrong}", flush=True)

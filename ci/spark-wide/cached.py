@@ -2,9 +2,8 @@
 
 import random
 
-from pyspark import StorageLevel
-
 from processes import await_executors, kill_one
+from pyspark import StorageLevel
 from session import main, require, session
 
 ROWS, EXECUTORS = 50_000, 3

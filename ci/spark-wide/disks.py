@@ -1,4 +1,7 @@
-"""Disks that are full while partitions are stored, and while a reduce task sorts. Needs root, for file systems of 24 MB."""
+"""Disks that are full while partitions are stored, and while a reduce task sorts.
+
+Needs root, for file systems of 24 MB.
+"""
 
 import contextlib
 import os
@@ -47,7 +50,7 @@ def cluster(local_folders, **more):
 
 
 def answer(job):
-    """What a job gives, sorted, or the sentence that it ended with."""
+    """Returns the answer of a job, sorted, or the sentence that it ended with."""
     try:
         return sorted(job())
     except Exception as error:
@@ -87,7 +90,8 @@ def all_disks_full():
         return judge(ask([small0, small1], shuffled), True)
 
 
-# What a reduce task writes while it sorts. The partitions themselves stay in the memory of their homes, so the disk has room for them.
+# A reduce task writes while it sorts. The partitions themselves stay in the memory of their homes, so that the disk is
+# not full before.
 SPILLING = {"spark__gristmill__store__bytes": "1g", "spark__shuffle__spill__numElementsForceSpillThreshold": 50}
 
 

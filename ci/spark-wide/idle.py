@@ -1,4 +1,7 @@
-"""Executors that dynamic allocation removes because they are idle. The oracle is ten sequential lines, and a count of the maps that ran."""
+"""Executors that dynamic allocation removes because they are idle.
+
+The oracle is ten sequential lines, and a count of the maps that ran.
+"""
 
 import gc
 import os
@@ -52,7 +55,10 @@ def all_executors(spark, count):
 
 
 def await_removals(least):
-    """Waits until `least` executors are left, or none has been removed for 25 seconds. Returns those that live, by name."""
+    """Waits until `least` executors are left, or none has been removed for 25 seconds.
+
+    Returns those that live, by name.
+    """
     alive, since = executors(), time.monotonic()
     end = since + LIMIT_S
     while len(alive) > least and time.monotonic() < min(end, since + 25):
@@ -72,7 +78,9 @@ def collected(spark):
 
 
 def idle_executors():
-    """The two that hold partitions of a live shuffle stay, though only one ran its map; others go, and all but one when it is gone."""
+    """The two that hold partitions of a live shuffle stay, though only one ran its map; others go, and all but one
+    when it is gone.
+    """
     with session(master="local-cluster[4,1,1024]", **ALLOCATION) as spark:
         all_executors(spark, 4)
         shuffled = sums(spark, 1)

@@ -1,4 +1,6 @@
-"""Hundreds of shuffles and queries in one session, and shuffles of many blocks: nothing is left behind when they are gone."""
+"""Hundreds of shuffles and queries in one session, and shuffles of many blocks: nothing is left behind when they are
+gone.
+"""
 
 import gc
 import os
@@ -28,7 +30,9 @@ def store_files():
 
 
 def watched(spark, job):
-    """Runs the job ROUNDS times and compares what the processes hold after a quarter of them with what they hold at the end."""
+    """Runs the job ROUNDS times and compares what the processes hold after a quarter of them with what they hold at
+    the end.
+    """
     held = {}
     for number in range(ROUNDS):
         job(number)
@@ -41,8 +45,8 @@ def watched(spark, job):
     (early, early_files), (late, late_files) = held.values()
     said = "; ".join(f"{name}: heap {early[name]['heap'] / MIB:.1f} to {late[name]['heap'] / MIB:.1f} MiB, resident "
                      f"{early[name]['resident'] // MIB} to {late[name]['resident'] // MIB} MiB, files {early[name]['files']} to "
-                     f"{late[name]['files']}, threads {early[name]['threads']} to {late[name]['threads']}, of ours {early[name]['threads of ours']} to "
-                     f"{late[name]['threads of ours']}, objects of ours "
+                     f"{late[name]['files']}, threads {early[name]['threads']} to {late[name]['threads']}, of ours "
+                     f"{early[name]['threads of ours']} to {late[name]['threads of ours']}, objects of ours "
                      f"{early[name]['objects of ours']} to {late[name]['objects of ours']}" for name in sorted(late))
     said += f"; store files {len(early_files)} to {len(late_files)}"
     for name in late:

@@ -1,4 +1,7 @@
-"""Programs submitted to a standalone cluster, Spark Connect, and the Thrift server. The oracle is ten sequential lines."""
+"""Programs submitted to a standalone cluster, Spark Connect, and the Thrift server.
+
+The oracle is ten sequential lines.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""A Spark session on a local cluster, with this plugin or with Spark's own shuffle; and what the cases of ci/spark-wide.sh share."""
+"""A Spark session on a local cluster, with this plugin or with Spark's own shuffle, and what the cases of
+ci/spark-wide.sh share.
+"""
 
 import contextlib
 import os

@@ -18,7 +18,10 @@ def sums(numbers):
 
 
 def barrier():
-    """A barrier stage between two shuffles. A task of its first attempt fails, so that Spark runs the whole stage again."""
+    """A barrier stage between two shuffles.
+
+    A task of its first attempt fails, so that Spark runs the whole stage again.
+    """
     def together(records):
         context = BarrierTaskContext.get()
         context.barrier()

@@ -31,7 +31,10 @@ def source(spark, folder):
 
 
 def run(name, query, mode, stop_after):
-    """The rows of each batch. The query is stopped after some batches, and goes on from its checkpoint in another application."""
+    """The rows of each batch.
+
+    The query is stopped after some batches, and goes on from its checkpoint in another application.
+    """
     files = os.path.join(FOLDER, "files")
     write_files(files)
     found = {}

@@ -1,4 +1,7 @@
-"""Values of every common type, and functions with parameters, for the programs of test_oracle.py. All have a repr that can be pasted."""
+"""Values of every common type, and functions with parameters, for the programs of test_oracle.py.
+
+All have a repr that can be pasted.
+"""
 
 import collections
 import datetime
@@ -66,7 +69,8 @@ class Pair(tuple[Any, ...]):
 UTC, ROME = datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=2))
 
 #: Values that are equal, or nearly so, though they have different types.
-# Without `complex(1)`: it equals these but has no order, so it would depend on the key that stands for equal ones whether records can be sorted.
+# Without `complex(1)`: it equals these but has no order, so it would depend on the key that stands for equal ones
+# whether records can be sorted.
 ONES: list[Any] = [1, 1.0, True, Decimal(1), Fraction(1), np.int64(1), np.uint8(1), np.float32(1), np.bool_(True), Level.LOW, Whole(1)]
 NUMBERS: list[Any] = [0, -0.0, 0.0, False, 2, 0.5, -0.25, Decimal("0.5"), Fraction(1, 2), np.float32(0.5), np.float64(0.5), np.int64(2), np.int8(-3)]
 NUMBERS += [2**53 + 1, 2.0**53, 2**62, np.int64(2**62), 2**63, -(2**63), 2**70, inf, -inf, nan, Level.HIGH, Whole(7), Decimal("1.0"), Decimal("1.00")]
@@ -91,7 +95,8 @@ anything = st.one_of(*(st.sampled_from(family) for family in (ONES, ONES, ONES, 
 #: A program draws its keys from one of these, and some twice.
 pools = st.sampled_from([ONES, ONES, NUMBERS, ONES + NUMBERS, PLAIN, NESTED, TEXTS, *ORDERED]).map(st.sampled_from) | st.just(anything)
 
-# Functions with parameters. Equal records give equal results, because behind a shuffle any of several equal records may come.
+# Functions with parameters. Equal records give equal results, because behind a shuffle any of several equal records
+# may come.
 
 
 class Function:

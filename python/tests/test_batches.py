@@ -125,12 +125,12 @@ def test_a_failing_group_of_columns_is_named_and_set_aside(keys: list[int], tmp_
 
 @pytest.mark.parametrize("values", [[3, 1, 2], [0.5, NAN], [True, False], [1, 0.5], ["a", "b"], [2**70, 1], [1, None]])
 def test_a_group_is_the_array_that_numpy_makes_of_its_values(values: list[Any]) -> None:
-    def told(key: int, found: numpy.ndarray[Any, Any]) -> list[Any]:
+    def described(key: int, found: numpy.ndarray[Any, Any]) -> list[Any]:
         return [(str(found.dtype), sorted(map(repr, found.tolist())))]
 
     pairs = gm.from_iterable([(1, value) for value in values])
     expected = numpy.asarray(values)
-    (found,) = pairs.group_by_key().map_groups(told, format="numpy").collect()
+    (found,) = pairs.group_by_key().map_groups(described, format="numpy").collect()
     assert found[1] == sorted(map(repr, expected.tolist()))
     assert found[0].rstrip("0123456789") == str(expected.dtype).rstrip("0123456789")
 

@@ -1,4 +1,4 @@
-"""What `multiprocessing.Pool.map` hangs on, and what loses the job elsewhere: here the answer is right, or an error names the record.
+"""Deaths on which `multiprocessing.Pool.map` hangs: here the answer is right, or an error names the record.
 
 Only the engine with workers: the local one runs functions in the test's own process.
 """

@@ -34,7 +34,8 @@ EXAMPLES = [
     for test in [*doctest.DocTestFinder().find(module), *comments(module)]
     if test.examples
 ]
-#: Shared arrays are in the memory of one machine, and these applications are the command's. test_spark.py says how they are refused.
+#: Shared arrays are in the memory of one machine, and these applications are the command's. test_spark.py says how
+#: they are refused.
 NOT_ON_SPARK = {
     "gristmill.applications.group_by",
     "gristmill.applications.sort_files",

@@ -198,7 +198,7 @@ def test_settings_of_the_program_hold_in_its_threads_and_those_of_a_block_in_the
 
 
 def test_blocks_of_several_threads_leave_the_settings_of_the_program_as_they_were(engine: str) -> None:
-    """Of two threads that entered a block together, the settings of one stayed for the rest of the program."""
+    """The settings of one of two threads that entered a block together stayed for the rest of the program."""
     one, other = gm.configure(workers=3), gm.configure(retries=7)
     with one, other as settings:
         assert (settings.workers, settings.others) == (3, {"retries": 7})

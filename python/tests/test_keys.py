@@ -1,4 +1,6 @@
-"""Two keys are one exactly when `a == b` in Python, whatever their type; NaN is one key. Keys and values have Python's order.
+"""Two keys are one exactly when `a == b` in Python, whatever their type; NaN is one key.
+
+Keys and values have Python's order.
 
 The oracle is plain Python: keys are compared two by two with `==` and `hash`, as a `dict` does, and ordered by `sorted`.
 """
@@ -289,7 +291,7 @@ def test_objects_that_are_equal_only_to_themselves_are_refused() -> None:
 
 @pytest.fixture
 def versions() -> Iterator[None]:
-    from gristmill.base import keys
+    from gristmill.base.keys import canonical as keys
 
     before = keys.registered()
     gm.register_key(Version, Version.parts)
@@ -387,7 +389,7 @@ def test_numbers_of_all_types_have_one_order(numbers: list[Any], in_tuples: bool
 
 @pytest.mark.parametrize("key", [{1}, {"a": 1}, 1j, Color.RED, Other("a"), range(3), Odd(1), (1, {2}), int], ids=repr)
 def test_what_has_no_order_in_python_is_not_sorted(key: Any) -> None:
-    """What Python cannot compare is an error that names the type."""
+    """Keys that Python cannot compare are an error that names the type."""
     kind = type(key[1] if isinstance(key, tuple) else key).__name__
     with pytest.raises(TypeError, match=f"keys of the type {kind} have no order"):
         gm.from_iterable([key, key]).sort_by(lambda record: record).collect()

@@ -1,4 +1,4 @@
-"""After a module was reloaded, patched or set, workers of programs with threads ran the old one: a job sees the program as it is."""
+"""Workers of programs with threads ran modules as they had been before they were reloaded, patched or set."""
 
 import subprocess
 import sys
@@ -127,7 +127,7 @@ def edited(name, old, new):
 print("before", seen(rules.f, other.outer, other.inside, rules.table, rules.picked))
 """
 
-#: What a user did, and a statement for it. Each ends with the same jobs, which print what workers see.
+#: Deeds of a user, and a statement for each. Each ends with the same jobs, which print what workers see.
 CHANGES = {
     "a variable is set": "rules.FACTOR = 100",
     "a function is replaced": "rules.helper = lambda n: n + 7",
@@ -176,7 +176,7 @@ assert gm.from_iterable([rules.Color.RED]).map(lambda c: c is rules.Color.RED).c
 
 
 def ran(program: str, way: str, folder: Path) -> str:
-    """What a program prints, with one thread or with several."""
+    """Returns what a program prints, with one thread or with several."""
     (folder / "pkg").mkdir(parents=True, exist_ok=True)
     (folder / "rules.py").write_text(RULES)
     (folder / "other.py").write_text(OTHER)

@@ -252,7 +252,7 @@ UNPICKLABLE = {
 
 @pytest.mark.parametrize("function", UNPICKLABLE)
 def test_what_cannot_be_pickled_is_named(function: str, tmp_path: Path) -> None:
-    """A job ended with "cannot pickle '_thread.lock' object", and nobody knew which function and which variable it was."""
+    """A job ended with "cannot pickle '_thread.lock' object", which named neither the function nor the variable."""
     program = f"""import functools, threading, gristmill as gm
 lock = threading.Lock()
 class Holds:

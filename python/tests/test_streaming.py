@@ -1,4 +1,4 @@
-"""Records come as they are made: the first at once, in the order of the input, in bounded memory, and no function runs for nothing.
+"""Records come as they are made: in the order of the input, in bounded memory, and no function runs for nothing.
 
 Nothing here measures time: functions wait for files that the test makes when it has what they made before.
 """

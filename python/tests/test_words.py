@@ -1,4 +1,4 @@
-"""Mistakes that a newcomer makes: each is an error that says what to do next, and none gives another answer in silence."""
+"""Mistakes that a newcomer makes: each is an error that says what to do next, and none gives a wrong answer."""
 
 import collections
 import re

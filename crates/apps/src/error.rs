@@ -48,7 +48,7 @@ impl Error {
     }
 
     /// A file that cannot be read.
-    pub(crate) fn read(path: &Path, error: io::Error) -> Error {
+    pub fn read(path: &Path, error: io::Error) -> Error {
         Error::verdict(path, error.into())
     }
 }

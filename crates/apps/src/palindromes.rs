@@ -103,8 +103,13 @@ impl Palindromes {
         self.in_lines([line].into_iter(), Memory::of(u64::MAX)).expect("the memory is not limited")
     }
 
+    /// Counts those of all lines of a text.
+    pub fn in_text(&self, text: &[u8]) -> u64 {
+        self.in_lines(lines_of(text), Memory::of(u64::MAX)).expect("the memory is not limited")
+    }
+
     /// Counts those of some lines within a memory limit. An error holds the line that is too long, and the reason.
-    pub(crate) fn in_lines<'l>(
+    fn in_lines<'l>(
         &self,
         mut lines: impl Iterator<Item = &'l [u8]>,
         memory: Memory,
@@ -160,7 +165,7 @@ impl MapReduce for Palindromes {
 }
 
 /// Returns the lines of a text, without LF or CRLF.
-pub(crate) fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 

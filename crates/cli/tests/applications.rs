@@ -717,8 +717,8 @@ fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }
 
-/// --header did nothing for .npy files, --chunk-bytes 0 nothing at all, --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, --delimiter nothing for JSON lines, and the
-/// job options nothing with --readers.
+/// --header did nothing for .npy files, --chunk-bytes 0 nothing at all, --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, and --delimiter nothing for
+/// JSON lines.
 #[test]
 fn an_option_without_meaning_is_refused_or_named() {
     let dir =
@@ -771,10 +771,6 @@ fn an_option_without_meaning_is_refused_or_named() {
         let complaint = complaint(gristmill(arguments).arg("-q"), 2);
         assert!(complaint.contains(expected), "{complaint}");
     }
-    let ordinary = ["palindromes", "--print", "total", "--readers", "1", "--retries", "3"];
-    let (total, note) = told(&ordinary, &[Path::new(&text)]);
-    assert_eq!(total, "total\t6\n");
-    assert_eq!(note, "gristmill: --retries is ignored: --readers counts with threads, and without a job\n");
 }
 
 /// `-k x` said "invalid digit found in string", which is what Rust says and not a user.

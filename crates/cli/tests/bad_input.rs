@@ -11,6 +11,8 @@ mod folders;
 mod pack;
 #[path = "bad_input/python.rs"]
 mod python;
+#[path = "command/survival.rs"]
+mod survival;
 #[path = "bad_input/terminal.rs"]
 mod terminal;
 
@@ -23,6 +25,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use command::{answer, complaint, copy_of_program, gristmill, names, oracle, word_count};
+use survival::{all_are_tried, run, survives};
 
 const GIB: u64 = 1 << 30;
 
@@ -30,6 +33,19 @@ const GIB: u64 = 1 << 30;
 fn a_missing_file_is_named() {
     let complaint = complaint(&mut word_count(["/no/such/file"]), 1);
     assert_eq!(complaint, "gristmill: cannot read /no/such/file: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn a_subcommand_that_gristmill_lab_has_now_is_named() {
+    for (arguments, lab) in [
+        (&["experiment", "--quick"][..], "experiment"),
+        (&["terasort", "validate"], "terasort"),
+        (&["batch", "simulate", "--seed", "1"], "simulate"),
+        (&["palindromes", "--readers=2", "text"], "palindromes"),
+    ] {
+        let complaint = complaint(&mut gristmill(arguments), 2);
+        assert_eq!(complaint, format!("gristmill: this is now a part of gristmill-lab: gristmill-lab {lab}\n"));
+    }
 }
 
 /// A file name that clears the screen once did so when a message named it.
@@ -331,9 +347,6 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
             "cannot write b.jsonl",
         ),
         (64, "word-count --checkpoint c text", "cannot use the checkpoint in c/job-1"),
-        (64, "generate kmeans", "cannot write ./kmeans-small.csv"),
-        (64, "generate kmeans -o .", "cannot write ./kmeans-small.csv"),
-        (64, "terasort generate 100000 -o tera", "cannot write tera"),
         (64, "word-count --top 1 - < endless", "cannot copy standard input to the folder "),
     ] {
         let before = names(dir.path());
@@ -663,7 +676,6 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
     fs::write(folder.join("keys"), "to be or not to be\n").expect("written");
     fs::write(folder.join("table.csv"), "x,y\n0,1\n1,3\n2,5\n3,7.5\n").expect("written");
     fs::write(folder.join("square.csv"), "1,2\n3,4\n").expect("written");
-    fs::write(folder.join("tera"), [b'a'; 300]).expect("written");
     let mut bmp = vec![0; 54];
     bmp[..2].copy_from_slice(b"BM");
     for (at, word) in [(10, 54u32), (14, 40), (18, 1), (22, 1), (26, 1), (28, 24)] {
@@ -672,7 +684,7 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
     bmp.extend_from_slice(&[1, 2, 3, 0]);
     fs::write(folder.join("picture.bmp"), bmp).expect("written");
     fs::write(folder.join("times.csv"), "1,8\n2,4.2\n4,2.3\n").expect("written");
-    let all: [&[&str]; 26] = [
+    let all: [&[&str]; 18] = [
         &["word-count", "text"],
         &["group-by", "--by", "x", "table.csv"],
         &["histogram", "picture.bmp"],
@@ -684,30 +696,14 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
         &["matrix-multiply", "--left", "square.csv", "square.csv"],
         &["palindromes", "text"],
         &["sort", "text"],
-        &["terasort", "generate", "1000"],
-        &["terasort", "validate", "tera"],
-        &["generate", "kmeans", "--force", "-o", "made"],
-        &["generate", "small-files", "--force", "-o", "made"],
-        &["experiment", "--quick", "--rounds", "1", "--only", "hand-over", "--apps", "word-count", "-o", "made"],
         &["machine", "--no-measure"],
         &["scale", "--workers", "1", "--repeats", "1", "--no-account", "--", "test", "{workers}"],
         &["scale", "--from", "times.csv"],
-        &["batch", "simulate", "--quick", "--rounds", "1"],
         &["batch", "--history", "runs.sqlite", "--", "echo", ":::", "a", "b"],
         &["history", "--history", "runs.sqlite"],
         &["history", "--history", "runs.sqlite", "--export"],
         &["completions", "bash"],
-        &["hand-over", "--way", "pipe", "text"],
-        &["hand-over", "--way", "pages", "text"],
     ];
-    let help = String::from_utf8(answer(&mut gristmill(["--help"]))).expect("text");
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let listed = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = listed.map(|line| line.split_whitespace().next().expect("a name"));
-    // `run` becomes Python, and help is tried apart.
-    for name in names.filter(|name| !["help", "run"].contains(name)) {
-        assert!(all.iter().any(|arguments| arguments[0] == name), "{name} is not tried");
-    }
     all.iter().map(|arguments| arguments.to_vec()).collect()
 }
 
@@ -716,61 +712,13 @@ fn subcommands(folder: &Path) -> Vec<Vec<&'static str>> {
 #[test]
 fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
     let dir = tempfile::tempdir().expect("a directory");
-    // The redirection in the shell, the expected status, and the expected complaint.
-    let cases: [(&str, i32, &str); 5] = [
-        ("> /dev/full", 1, "No space left on device"),
-        (">&-", 1, "Bad file descriptor"),
-        ("2> /dev/full", 0, ""),
-        ("2>&-", 0, ""),
-        ("< /dev/null", 0, ""),
-    ];
-    let run = |before: &str, arguments: &[&str], behind: &str| {
-        let mut command = Command::new("timeout");
-        let script = format!("{before} exec \"$0\" \"$@\" {behind}");
-        command.args(["60", "bash", "-c", &script, env!("CARGO_BIN_EXE_gristmill")]).args(arguments);
-        command.current_dir(dir.path()).stdin(Stdio::null());
-        command
-    };
-    for arguments in subcommands(dir.path()) {
-        // These take some seconds each, and write everything at the end in one place.
-        let is_slow = arguments[0] == "experiment" || arguments.contains(&"simulate");
-        for (redirection, status, expected) in cases.into_iter().take(if is_slow { 2 } else { cases.len() }) {
-            let told = run("", &arguments, redirection).output().expect("it starts");
-            let complaint = String::from_utf8_lossy(&told.stderr);
-            assert_eq!(told.status.code(), Some(status), "{arguments:?} {redirection}: {complaint}");
-            assert!(
-                complaint.contains(expected) && !complaint.contains("panicked"),
-                "{arguments:?} {redirection}: {complaint}"
-            );
-        }
-        // A reader that is gone before the first line is not a failure.
-        let (reader, writer) = std::io::pipe().expect("a pipe");
-        drop(reader);
-        let told = run("", &arguments, "").stdout(writer).output().expect("it starts");
-        let complaint = String::from_utf8_lossy(&told.stderr);
-        assert!(
-            told.status.success() && !complaint.contains("panicked"),
-            "{arguments:?} into a closed pipe: {complaint}"
-        );
-        // With the lowest limits the kernel cannot start it: the need depends on the features that are built in.
-        let starts = |limit: &str| run(limit, &["--version"], "").output().expect("sh starts").status.success();
-        let limits = [16, 24, 40, 64, 100, 400].map(|mebibytes| (mebibytes, format!("ulimit -v {};", mebibytes << 10)));
-        let limits = limits.into_iter().filter(|(_, limit)| starts(limit));
-        for (mebibytes, limit) in limits.take(if is_slow { 2 } else { 6 }) {
-            let told = run(&limit, &arguments, "").output().expect("it starts");
-            let complaint = String::from_utf8_lossy(&told.stderr);
-            let is_told = complaint.lines().any(|line| line.starts_with("gristmill: "));
-            let fits = told.status.success() || told.status.code() == Some(1) && is_told;
-            assert!(
-                fits && !complaint.contains("panicked"),
-                "{arguments:?} in {mebibytes} MiB: {} {complaint}",
-                told.status
-            );
-        }
-    }
+    let commands = subcommands(dir.path());
+    // `run` becomes Python, and help is tried below.
+    all_are_tried(&commands, &["help", "run"]);
+    commands.iter().for_each(|arguments| survives(dir.path(), arguments, false));
     for arguments in [&["--help"][..], &["word-count", "--help"], &["--version"]] {
         for redirection in ["> /dev/full", ">&-"] {
-            let told = run("", arguments, redirection).output().expect("it starts");
+            let told = run(dir.path(), "", arguments, redirection).output().expect("it starts");
             assert_eq!(told.status.code(), Some(1), "{arguments:?}: {}", String::from_utf8_lossy(&told.stderr));
         }
     }

@@ -37,7 +37,7 @@ class Bar:
             self.screen.end(f"{ended} {time.monotonic() - self.began:.1f} s")
 
     def begin(self, stage: dict[str, Any]) -> None:
-        """Begins a stage: its `number`, `count` and `title`, the `unit` of its input, and how many `records` that has."""
+        """Begins a stage, given its `number`, `count`, `title`, the `unit` of its input, and the `records` in that."""
         self.stage, self.stage_began = stage, time.monotonic()
 
     def show(self, now: dict[str, Any]) -> None:

@@ -24,7 +24,9 @@ _TYPES = ("float64", "float32", "int64", "uint64", "int32", "uint32", "uint8")
 
 
 def shared_array(shape: int | tuple[int, ...], dtype: Any = "float64", *, name: str = "shared array") -> SharedArray:
-    """Makes an array of zeros that functions of jobs may write to, if a dataset names it with :meth:`Dataset.uses`. Needs NumPy.
+    """Makes an array of zeros that functions may write to, if a dataset names it with :meth:`Dataset.uses`.
+
+    Needs NumPy.
 
     A function of `map`, `filter`, `flat_map` or `map_batches` sees the array as it was when its stage began, and its own writes.
     After the job the program sees the writes of all workers. Two workers may write the same element only if they write the same

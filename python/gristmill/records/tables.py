@@ -27,7 +27,10 @@ def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def whole_columns(records: Sequence[Any], function: str) -> dict[str, list[Any]]:
-    """The columns of records, of which none is lost. Raises :class:`gristmill.PlanError` if columns cannot hold them."""
+    """The columns of records, of which none is lost.
+
+    Raises :class:`gristmill.PlanError` if columns cannot hold them.
+    """
     names = _names(records)
     if names == []:
         raise PlanError(f"{function} needs columns, and all {len(records):,} records are empty dictionaries")

@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use gristmill::{Input, Summary};
 use gristmill_apps::{Column, CountBy, Number, NumberPairs, Sum, SumBy};
 
-use crate::commands::application::Application;
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
 use crate::output::column::{ColumnType, Field};
@@ -73,8 +72,8 @@ Examples:
   gristmill group-by --by user --sum bytes requests.jsonl.zst
   gristmill group-by --input-format pairs pairs.bin";
 
-impl Application for GroupBy {
-    fn run(&self) -> Result<(), Failure> {
+impl GroupBy {
+    pub fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = JobRunner::new(&self.common)?;
         let columns = match (&self.by, &self.sum) {
@@ -124,9 +123,7 @@ impl Application for GroupBy {
         };
         runs.finish(&summary, "keys", "distinct")
     }
-}
 
-impl GroupBy {
     /// Writes the sum of each key, with the kind of sum that the options select.
     fn write_sums(
         &self,

@@ -3,8 +3,6 @@
 use clap::Args;
 use gristmill_apps::CHANNELS;
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::output::column::{ColumnType, Field};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::JobRunner;
@@ -25,17 +23,8 @@ Examples:
   gristmill histogram photo.bmp
   gristmill histogram -o colours.csv ~/pictures          all images below a directory";
 
-impl Application for Histogram {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "histogram",
-        title: "histogram",
-        input: Some(Dataset::Histogram),
-        reads: |_| "a BMP picture",
-        command: |_| "histogram",
-        pairs: Pairs::Dense,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl Histogram {
+    pub fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
         let mut output = self.common.destination.open([
             ColumnType::Text.named("channel"),

@@ -121,9 +121,7 @@ impl History {
         }
         Ok(lines.iter().try_for_each(print))
     }
-}
 
-impl History {
     /// Sets limits of what is kept, and says what they are and what they removed.
     fn keep(&self, file: &mut File) -> Result<(), Problem> {
         let before = file.limits()?;

@@ -5,8 +5,6 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use gristmill_apps::Clusters;
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::{Dataset, Size};
 use crate::options::tables::{Tables, tell_notes};
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
@@ -61,20 +59,8 @@ Examples:
   gristmill kmeans -k 8 points.csv
   gristmill kmeans -k 100 --start first --iterations 50 -o centres.csv points.npy";
 
-impl Application for KMeans {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "kmeans",
-        title: "k-means",
-        input: Some(Dataset::KMeans),
-        reads: |_| "points, five steps",
-        command: |size| match size {
-            Size::Small => "kmeans --start first --iterations 5 -k 20",
-            Size::Medium | Size::Large => "kmeans --start first --iterations 5 -k 100",
-        },
-        pairs: Pairs::Dense,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl KMeans {
+    pub fn run(&self) -> Result<(), Failure> {
         refuse("--seed", self.seed.is_some() && self.start == Start::First, "the first k points are no random choice")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Steps(Some(self.iterations.get())));
         let [points] = self.tables.matrices([runs.text(&self.tables.text)?], self.common.job.quiet)?;

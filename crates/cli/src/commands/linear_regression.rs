@@ -4,8 +4,6 @@ use clap::{Args, ValueEnum};
 use gristmill::Input;
 use gristmill_apps::{BinnedSum, BytePairs, Column, Columns, RoundedSum};
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
 use crate::output::column::{ColumnType, Field};
@@ -58,17 +56,8 @@ Examples:
   gristmill linear-regression --x height --y weight people.csv
   gristmill linear-regression --x 1 --y 3 --header no --format jsonl *.csv";
 
-impl Application for LinearRegression {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "linear-regression",
-        title: "linear regression",
-        input: Some(Dataset::LinearRegression),
-        reads: |_| "byte pairs",
-        command: |_| "linear-regression",
-        pairs: Pairs::Dense,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl LinearRegression {
+    pub fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = JobRunner::new(&self.common)?;
         let mut output =
@@ -113,9 +102,7 @@ impl Application for LinearRegression {
         output.finish(written)?;
         runs.finish(&summary, "partial sums", "sums")
     }
-}
 
-impl LinearRegression {
     /// Determines the format of the input from the option, or from the first bytes of its files.
     fn pairs(&self, input: &mut Input) -> Result<PairFormat, Failure> {
         if let Some(pairs) = self.input_format {

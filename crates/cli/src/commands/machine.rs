@@ -18,7 +18,7 @@ use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 use gristmill::units;
 
-/// Show the hardware of this machine, its counters, and how fast it moves bytes at best
+/// Show the hardware of this machine, its counters, and its highest rates
 ///
 /// Processors, caches, NUMA nodes, limits, huge pages; which counters can be read, and why the others cannot. Then the ceilings for
 /// each number of threads: memory as STREAM measures it, pages handed over from process to process, a file from the page cache,

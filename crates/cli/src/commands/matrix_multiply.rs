@@ -7,8 +7,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gristmill_apps::{Overflow, Product};
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::tables::Tables;
 use crate::output::aside::Aside;
@@ -73,17 +71,8 @@ Examples:
   gristmill matrix-multiply --left a.npy --print summary b.npy
   gristmill matrix-multiply --left start.csv --power 100 transitions.csv";
 
-impl Application for MatrixMultiply {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "matrix-multiply",
-        title: "matrix product",
-        input: Some(Dataset::MatrixMultiply),
-        reads: |_| "two square matrices",
-        command: |_| "matrix-multiply --print summary --left",
-        pairs: Pairs::Any,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl MatrixMultiply {
+    pub fn run(&self) -> Result<(), Failure> {
         let unit = match self.power.get() {
             1 => Unit::Share,
             times => Unit::Steps(Some(times as usize)),

@@ -1,7 +1,5 @@
 //! Subcommands, one file each, and the list of those that are applications.
 
-pub mod generate;
-pub mod application;
 mod word_count;
 mod group_by;
 mod histogram;
@@ -14,35 +12,28 @@ mod tile_search;
 mod matrix_multiply;
 pub mod palindromes;
 mod sort;
-mod terasort;
 pub mod machine;
 pub mod run;
 pub mod completions;
 
-use application::{Application, Workload};
-
 use crate::terminal::failure::Failure;
 
-/// Makes a subcommand from each line, and a list of all workloads.
+/// Makes a subcommand from each line.
 macro_rules! applications {
     ($($(#[$attribute:meta])* $name:ident($application:ty),)*) => {
         /// The applications.
         #[derive(clap::Subcommand)]
+        #[allow(missing_docs)] // The help of a variant is that of its application.
         pub enum Applications {
             $($(#[$attribute])* $name($application),)*
         }
 
         impl Applications {
+            /// Runs the application.
             pub fn run(&self) -> Result<(), Failure> {
                 match self {
                     $(Applications::$name(application) => application.run(),)*
                 }
-            }
-
-            /// The workloads of all applications.
-            pub fn workloads() -> impl Iterator<Item = &'static Workload> {
-                let all = [$(<$application>::WORKLOADS),*];
-                all.into_iter().flatten()
             }
         }
     };
@@ -63,5 +54,4 @@ applications! {
     MatrixMultiply(matrix_multiply::MatrixMultiply),
     Palindromes(palindromes::Palindromes),
     Sort(sort::Sort),
-    Terasort(terasort::Terasort),
 }

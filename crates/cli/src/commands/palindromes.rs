@@ -2,19 +2,13 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use gristmill::{Error, Input};
-use gristmill_apps::Rounds;
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
-use crate::options::tables::tell_notes;
 use crate::options::text::Text;
 use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Ranking;
-use crate::report::stats::Threads;
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, refuse, too_large};
 use crate::terminal::failure::Failure;
@@ -38,15 +32,6 @@ pub struct Palindromes {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     constant: Option<u32>,
 
-    /// Count as in thread bottlenecks (Chen 2020), with threads: N of them read, in rounds, and wake --workers others that count
-    /// [default workers: the processors]. Needs --print total; no other job option applies
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "constant")]
-    readers: Option<u32>,
-
-    /// The files that each of the --readers reads in a round [default: all, in one round]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "readers")]
-    chunk_files: Option<u32>,
-
     #[command(flatten)]
     text: Text,
 
@@ -57,6 +42,7 @@ pub struct Palindromes {
     common: CommonOptions,
 }
 
+/// How palindromes are found.
 #[derive(Clone, Copy, Default, ValueEnum)]
 pub enum Algorithm {
     /// Brute force on lines with few palindromes, such as prose, and Manacher's algorithm on others
@@ -83,8 +69,7 @@ const EXAMPLES: &str = "\
 Examples:
   gristmill palindromes --top 10 books
   gristmill palindromes --print total --algorithm brute --workers 1 notes
-  gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'
-  gristmill scale --vary readers=1,2,4 --vary chunk-files=25,250 palindromes --print total notes";
+  gristmill palindromes --chunk-bytes 64KiB -o palindromes.csv 'logs/**/*.txt'";
 
 impl From<Algorithm> for gristmill_apps::Algorithm {
     fn from(algorithm: Algorithm) -> gristmill_apps::Algorithm {
@@ -96,9 +81,6 @@ impl From<Algorithm> for gristmill_apps::Algorithm {
         }
     }
 }
-
-/// The job options that --readers follows: the others are for a job, and it has none.
-const OF_THREADS: [&str; 4] = ["workers", "memory", "spill-dir", "keep-free"];
 
 /// The limit on a file that is kept in memory.
 pub const CONSTANT_BYTES_MAX: u64 = 64 << 20;
@@ -123,39 +105,6 @@ impl Palindromes {
         }
         Ok((path, text))
     }
-}
-
-impl Palindromes {
-    /// Counts with readers of their own, in rounds.
-    fn in_rounds(&self, readers: u32) -> Result<(), Failure> {
-        if self.print != Print::Total {
-            return Err(Failure::Usage("--readers counts all files together: add --print total".to_owned()));
-        }
-        let ignored = self.common.job.engine().names().filter(|name| !OF_THREADS.contains(name));
-        let ignored: Vec<String> = ignored
-            .map(|name| format!("--{name} is ignored: --readers counts with threads, and without a job"))
-            .collect();
-        tell_notes(&ignored, self.common.job.quiet);
-        let runs = JobRunner::new(&self.common)?;
-        let mut input = runs.text(&self.text)?;
-        let sources = input.sources()?;
-        let began = Instant::now();
-        let readers = readers as usize;
-        let rounds = Rounds {
-            readers,
-            workers: self.common.job.engine().workers().unwrap_or(gristmill_os::machine::processors().usable),
-            chunk_files: self.chunk_files.map_or(sources.len().div_ceil(readers).max(1), |files| files as usize),
-        };
-        let counted = rounds.run(&gristmill_apps::Palindromes::new(self.algorithm.into()), sources)?;
-        let wall = began.elapsed();
-        self.print_total(counted.files.iter().copied())?;
-        runs.finish_threads(&Threads {
-            wall,
-            input_bytes: sources.iter().map(|source| source.bytes).sum(),
-            readers: &counted.readers,
-            workers: &counted.workers,
-        })
-    }
 
     fn print_total(&self, counts: impl Iterator<Item = u64>) -> Result<(), Failure> {
         let mut output =
@@ -164,24 +113,10 @@ impl Palindromes {
         let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
         output.finish(written)
     }
-}
 
-impl Application for Palindromes {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "palindromes",
-        title: "palindromes",
-        input: Some(Dataset::SmallFiles),
-        reads: |_| "files of 1 KiB",
-        command: |_| "palindromes --print total",
-        pairs: Pairs::Combining,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+    pub fn run(&self) -> Result<(), Failure> {
         let is_one_row = self.print == Print::Total;
         refuse("--top or --sort", is_one_row && self.ranking.is_given(), "--print total prints one row")?;
-        if let Some(readers) = self.readers {
-            return self.in_rounds(readers);
-        }
         let runs = JobRunner::new(&self.common)?;
         let program = gristmill_apps::Palindromes::new(self.algorithm.into());
         let (program, input) = match self.constant {

@@ -4,8 +4,6 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::tables::Tables;
 use crate::output::column::{ColumnType, Field, matrix_columns};
 use crate::run::common_options::CommonOptions;
@@ -13,7 +11,7 @@ use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
-/// Find the directions in which data varies most, and how its variables vary together
+/// Find the directions in which data varies most, and its covariances
 ///
 /// Observations are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
 #[derive(Args)]
@@ -52,17 +50,8 @@ Examples:
   gristmill pca --components 10 -o components.csv data.npy
   gristmill pca --print covariances data.npy";
 
-impl Application for Pca {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "pca",
-        title: "principal components",
-        input: Some(Dataset::Pca),
-        reads: |_| "a square matrix: means and covariances",
-        command: |_| "pca --print means",
-        pairs: Pairs::Any,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl Pca {
+    pub fn run(&self) -> Result<(), Failure> {
         let is_useless = self.components.is_some() && self.print != Print::Components;
         refuse("--components", is_useless, "components are printed with --print components")?;
         let runs = JobRunner::of_matrices(&self.common)?.counted_in(Unit::Share);

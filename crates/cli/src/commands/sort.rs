@@ -7,8 +7,6 @@ use clap::{Args, ValueEnum};
 use gristmill::{Job, MapReduce, Order, Records, Row, Target};
 use gristmill_apps::{SortLines, SortLinesBy, SortTera, TERA_RECORDS};
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::text::Text;
 use crate::output::destination::{RESULT, Raw};
@@ -49,7 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   gristmill sort --memory 1GiB --spill-dir /mnt/fast big.txt > sorted.txt
   gristmill sort --parts sorted big.txt && cat sorted/part-* | cmp - sorted.txt
-  gristmill terasort generate 10000000 -o tera && gristmill sort --records terasort tera | gristmill terasort validate";
+  gristmill-lab terasort generate 10000000 -o tera && gristmill sort --records terasort tera | gristmill-lab terasort validate";
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum RecordFormat {
@@ -69,17 +67,8 @@ fn range(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-impl Application for Sort {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "sort",
-        title: "sort",
-        input: Some(Dataset::Sort),
-        reads: |_| "TeraSort records",
-        command: |_| "sort --records terasort",
-        pairs: Pairs::Any,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl Sort {
+    pub fn run(&self) -> Result<(), Failure> {
         if self.records == RecordFormat::Terasort && self.text.is_named() {
             return Err(Failure::Usage("TeraSort records are no text: leave out --encoding".to_owned()));
         }
@@ -89,9 +78,7 @@ impl Application for Sort {
             (RecordFormat::Lines, None) => self.sort(&SortLines, Records::Lines),
         }
     }
-}
 
-impl Sort {
     fn sort<J: MapReduce + Row<J::Key, J::Value>>(&self, program: &J, records: Records) -> Result<(), Failure> {
         let mut outputs = Outputs::begin(self.common.destination.path()).in_place();
         if let Some(dir) = &self.parts {

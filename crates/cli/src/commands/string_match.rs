@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use gristmill_apps::Keys;
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::text::Text;
 use crate::output::column::{ColumnType, Field};
@@ -38,17 +36,8 @@ Examples:
   gristmill string-match --keys passwords.txt leaked.txt
   cut -d, -f1 visits.csv | gristmill string-match --keys users.txt";
 
-impl Application for StringMatch {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "string-match",
-        title: "string match",
-        input: Some(Dataset::StringMatch),
-        reads: |_| "four keys, and words, one per line",
-        command: |_| "string-match --keys",
-        pairs: Pairs::Dense,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl StringMatch {
+    pub fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
         let input = runs.reads("--keys", &self.keys)?;
         let mut output =

@@ -4,8 +4,6 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Size;
 use crate::options::job_options::JobOptions;
 use crate::output::column::{ColumnType, Field};
 use crate::output::destination::Destination;
@@ -61,24 +59,8 @@ Examples:
   gristmill tile-search --rows 4 --columns 4 --depth 20
   gristmill tile-search --start 8,6,7,2,5,4,3,0,1 --goal 1,2,3,4,5,6,7,8,0";
 
-impl Application for TileSearch {
-    const WORKLOADS: &'static [Workload] = &[Workload {
-        name: "tile-search",
-        title: "tile search",
-        input: None,
-        reads: |size| match size {
-            Size::Small => "the 8-puzzle, all of it",
-            Size::Medium | Size::Large => "the 15-puzzle, to a depth",
-        },
-        command: |size| match size {
-            Size::Small => "tile-search",
-            Size::Medium => "tile-search --rows 4 --columns 4 --depth 18",
-            Size::Large => "tile-search --rows 4 --columns 4 --depth 22",
-        },
-        pairs: Pairs::Combining,
-    }];
-
-    fn run(&self) -> Result<(), Failure> {
+impl TileSearch {
+    pub fn run(&self) -> Result<(), Failure> {
         let steps = self.depth.map(|depth| depth as usize + 1);
         let runs = JobRunner::without_input(&self.job, &self.destination)?.counted_in(Unit::Steps(steps));
         let mut output =

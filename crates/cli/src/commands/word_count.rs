@@ -3,8 +3,6 @@
 use clap::{Args, ValueEnum};
 use gristmill::{Bytes, Job, MapReduce, Records};
 
-use crate::commands::application::{Application, Pairs, Workload};
-use crate::commands::generate::Dataset;
 use crate::options::inputs::INPUT;
 use crate::options::text::Text;
 use crate::output::column::ColumnType;
@@ -48,35 +46,14 @@ enum Tokens {
     Alpha,
 }
 
-impl Application for WordCount {
-    const WORKLOADS: &'static [Workload] = &[
-        Workload {
-            name: "word-count",
-            title: "word count",
-            input: Some(Dataset::WordCount),
-            reads: |_| "text",
-            command: |_| "word-count --tokens alpha --top 10",
-            pairs: Pairs::Combining,
-        },
-        Workload {
-            name: "small-files",
-            title: "word count of small files",
-            input: Some(Dataset::SmallFiles),
-            reads: |_| "files of 1 KiB",
-            command: |_| "word-count --tokens alpha --top 10",
-            pairs: Pairs::Combining,
-        },
-    ];
-
-    fn run(&self) -> Result<(), Failure> {
+impl WordCount {
+    pub fn run(&self) -> Result<(), Failure> {
         match self.tokens {
             Tokens::Space => self.count(gristmill_apps::space_words()),
             Tokens::Alpha => self.count(gristmill_apps::alpha_words()),
         }
     }
-}
 
-impl WordCount {
     fn count<J: MapReduce<Key = Bytes, Value = u64>>(&self, (program, records): (J, Records)) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
         let output =

@@ -25,7 +25,9 @@ pub enum ColumnType {
     Text,
     /// Bytes from the input, UTF-8 or not.
     Bytes,
+    /// Whole numbers.
     Integer,
+    /// Numbers.
     Number,
     /// A whole number, a number, or no value.
     Sum,
@@ -35,7 +37,6 @@ pub enum ColumnType {
 #[derive(Clone, Debug)]
 pub struct Column {
     pub name: String,
-    #[cfg_attr(not(feature = "columnar"), expect(dead_code, reason = "text is written as the fields come"))]
     pub kind: ColumnType,
 }
 
@@ -54,7 +55,9 @@ pub fn matrix_columns(columns: usize) -> impl Iterator<Item = Column> {
 /// One field of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Field<'r> {
+    /// Text, or bytes as they are.
     Bytes(&'r [u8]),
+    /// A whole number.
     Integer(u64),
     /// Written with the fewest digits that identify the number.
     Number(f64),

@@ -1,6 +1,5 @@
 //! The output: rows in any format, to a file that appears whole or not at all.
 
-pub mod private_folder;
 pub mod aside;
 pub mod packer;
 pub mod column;

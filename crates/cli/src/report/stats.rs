@@ -5,10 +5,8 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use gristmill::{COUNTS, NodeReads, PHASES, Summary, Worker};
-use gristmill_apps::ThreadTime;
 use gristmill_os::allocations::Allocations;
 use serde_json::{Map, Value, json};
 
@@ -20,15 +18,24 @@ use crate::terminal::messages::printable;
 pub struct Stats {
     path: PathBuf,
     aside: Aside,
-    write: fn(&[(&'static str, u64)], &Summary, &mut dyn Write) -> io::Result<()>,
+    form: Form,
+}
+
+/// The form of a statistics file.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// A row for each number.
+    Csv,
+    /// One object.
+    Json,
 }
 
 impl Stats {
     /// Begins the file, so that a failure to write shows before the job begins.
     pub fn open(path: &Path) -> Result<Stats, Failure> {
-        let write = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => csv,
-            Some("json") => json,
+        let form = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Form::Csv,
+            Some("json") => Form::Json,
             _ => {
                 return Err(Failure::Usage(format!(
                     "{} is neither .csv nor .json: --stats writes these",
@@ -37,63 +44,24 @@ impl Stats {
             }
         };
         let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(Stats { path: path.to_owned(), aside, write })
+        Ok(Stats { path: path.to_owned(), aside, form })
     }
 
     /// Writes the file. `files` is the number of files of the input, `bad_files` that of files set aside before the job.
     pub fn finish(self, summary: &Summary, files: u64, bad_files: u64) -> Result<(), Failure> {
-        let Stats { path, aside, write } = self;
-        let written = || -> io::Result<()> {
-            let mut to = BufWriter::new(&aside.file);
-            write(&of_job(summary, files, bad_files), summary, &mut to)?;
-            to.flush()?;
-            drop(to);
-            aside.publish()
-        };
-        written().map_err(|source| Failure::output(path, source))
+        let of_job = of_job(summary, files, bad_files);
+        self.write(|form, to| match form {
+            Form::Csv => csv(&of_job, summary, to),
+            Form::Json => json(&of_job, summary, to),
+        })
     }
-}
 
-/// The times of threads that did the work without the engine.
-pub struct Threads<'t> {
-    pub wall: Duration,
-    pub input_bytes: u64,
-    pub readers: &'t [ThreadTime],
-    pub workers: &'t [ThreadTime],
-}
-
-impl Stats {
-    /// Writes a file of the same form, with a row for each thread.
-    pub fn finish_threads(self, threads: &Threads<'_>, files: u64) -> Result<(), Failure> {
-        let Stats { path, aside, .. } = self;
-        let of_job =
-            [("wall_ns", threads.wall.as_nanos() as u64), ("input_bytes", threads.input_bytes), ("files", files)];
-        let readers = threads.readers.iter().map(|time| ("reader", time));
-        let all: Vec<_> = readers.chain(threads.workers.iter().map(|time| ("map", time))).zip(1..).collect();
-        let phases = |time: &ThreadTime| {
-            [("input", time.reading), ("map", time.computing), ("idle", time.waiting)]
-                .map(|(name, time)| (name, time.as_nanos() as u64))
-        };
+    /// Writes the file by a function.
+    pub fn write(self, write: impl FnOnce(Form, &mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let Stats { path, aside, form } = self;
         let written = || -> io::Result<()> {
             let mut to = BufWriter::new(&aside.file);
-            if path.extension().is_some_and(|extension| extension == "csv") {
-                writeln!(to, "worker,role,name,value")?;
-                of_job.iter().try_for_each(|(name, value)| writeln!(to, "job,,{name},{value}"))?;
-                for ((role, time), number) in &all {
-                    phases(time).iter().try_for_each(|(name, ns)| writeln!(to, "{number},{role},{name}_ns,{ns}"))?;
-                }
-            } else {
-                let job: Map<String, Value> =
-                    of_job.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-                let worker = |((role, time), number): &((&str, &ThreadTime), u64)| {
-                    let phases: Map<String, Value> =
-                        phases(time).iter().map(|(name, ns)| ((*name).to_owned(), json!({ "ns": ns }))).collect();
-                    json!({ "worker": number, "role": role, "phases": phases })
-                };
-                let workers: Vec<Value> = all.iter().map(worker).collect();
-                serde_json::to_writer_pretty(&mut to, &json!({ "job": job, "workers": workers }))?;
-                writeln!(to)?;
-            }
+            write(form, &mut to)?;
             to.flush()?;
             drop(to);
             aside.publish()

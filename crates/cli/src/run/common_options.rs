@@ -9,12 +9,15 @@ use crate::output::destination::Destination;
 /// The options that all subcommands share.
 #[derive(Args)]
 pub struct CommonOptions {
+    /// What it reads.
     #[command(flatten)]
     pub inputs: Inputs,
 
+    /// Where the result goes.
     #[command(flatten)]
     pub destination: Destination,
 
+    /// How its job runs.
     #[command(flatten)]
     pub job: JobOptions,
 }

@@ -18,7 +18,7 @@ use crate::output::column::Field;
 use crate::output::destination::{Destination, Output, Ranking};
 use crate::output::outputs::Outputs;
 use crate::report::bad_records::{self, BadRecords};
-use crate::report::stats::Threads;
+use crate::report::stats::Stats;
 use crate::run::checkpoint_folder::CheckpointFolder;
 use crate::run::common_options::CommonOptions;
 use crate::run::reports::Reports;
@@ -284,9 +284,9 @@ impl<'o> JobRunner<'o> {
         })
     }
 
-    /// Writes the statistics of threads that counted without the engine.
-    pub fn finish_threads(self, threads: &Threads<'_>) -> Result<(), Failure> {
-        self.reports.finish_threads(threads, self.found.into_inner().files)
+    /// Returns the statistics file, for work that was done without the engine.
+    pub fn into_stats(self) -> Option<Stats> {
+        self.reports.stats
     }
 
     fn prepared<'j, J: MapReduce>(&'j self, job: Job<'j, J>) -> Job<'j, J> {

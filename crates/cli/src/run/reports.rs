@@ -7,7 +7,7 @@ use gristmill::{BadFile, Summary};
 
 use crate::options::job_options::JobOptions;
 use crate::report::bad_records::BadRecords;
-use crate::report::stats::{Stats, Threads};
+use crate::report::stats::Stats;
 use crate::report::timeline::Timeline;
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::{Besides, Terminal};
@@ -15,7 +15,7 @@ use crate::terminal::progress::{Besides, Terminal};
 /// The reports of a run.
 pub struct Reports {
     quiet: bool,
-    stats: Option<Stats>,
+    pub stats: Option<Stats>,
     timeline: Option<Timeline>,
     /// The list of what is set aside, if anything may be.
     pub bad_records: Option<BadRecords>,
@@ -59,10 +59,5 @@ impl Reports {
         self.timeline.map_or(Ok(()), Timeline::finish)?;
         terminal.sum_up(summary, self.besides.get(), words[0], words[1]);
         self.bad_records.map_or(Ok(()), |bad| bad.finish(&bad_files, self.quiet))
-    }
-
-    /// Writes the statistics of threads that counted without the engine.
-    pub fn finish_threads(self, threads: &Threads<'_>, files: u64) -> Result<(), Failure> {
-        self.stats.map_or(Ok(()), |stats| stats.finish_threads(threads, files))
     }
 }

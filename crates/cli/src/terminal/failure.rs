@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gristmill::Error;
-pub use gristmill_os::room::no_temporary;
 
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::nearest::nearest;

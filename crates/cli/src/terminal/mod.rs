@@ -5,4 +5,5 @@ pub mod settings;
 pub mod nearest;
 pub mod failure;
 pub mod standard_output;
+pub mod command_line;
 pub mod progress;

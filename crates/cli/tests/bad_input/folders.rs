@@ -170,7 +170,6 @@ fn links_of_others_in_a_shared_folder_are_refused_and_own_links_are_followed() {
         complaint(gristmill(["sort", "/dev/null", "--parts"]).arg(around.join("parts")), 1),
         "around is a symbolic link",
     );
-    refused(complaint(gristmill(["generate", "pca", "-o"]).arg(&around), 1), "around is a symbolic link");
     refused(
         complaint(word_count(["--checkpoint"]).arg(around.join("checkpoint")).arg(dir.path().join("text")), 1),
         "around is a symbolic link",
@@ -213,16 +212,4 @@ fn temporary_names_taken_by_others_do_not_matter() {
     assert_eq!(names(dir.path()).len(), 1);
     let why = complaint(word_count(["/dev/null", "-o"]).arg(dir.path().join("new/")), 1);
     assert!(why.contains("Is a directory"), "{why}");
-}
-
-/// A link in a folder of generated texts was once written through.
-#[test]
-fn generate_replaces_links_and_does_not_follow_them() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (folder, victim) = (dir.path().join("small-files-small"), dir.path().join("victim"));
-    fs::write(&victim, "old").and_then(|()| fs::create_dir(&folder)).expect("made");
-    symlink(&victim, folder.join("00007.txt")).expect("linked");
-    answer(gristmill(["generate", "small-files", "--force", "-o"]).arg(dir.path()).stdout(std::process::Stdio::null()));
-    assert_eq!(fs::read(&victim).expect("there"), b"old");
-    assert!(folder.join("00007.txt").symlink_metadata().expect("there").is_file());
 }

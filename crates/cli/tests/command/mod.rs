@@ -29,10 +29,16 @@ impl Folder {
     }
 }
 
-/// Returns `gristmill` with empty standard input.
+/// The program under test. The tests of `gristmill-lab` use these functions, too.
+pub const PROGRAM: &str = match (option_env!("CARGO_BIN_EXE_gristmill"), option_env!("CARGO_BIN_EXE_gristmill-lab")) {
+    (Some(program), _) | (None, Some(program)) => program,
+    (None, None) => panic!("no program is tested"),
+};
+
+/// Returns the program under test with empty standard input.
 #[allow(dead_code)]
 pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+    let mut command = Command::new(PROGRAM);
     command.args(arguments).stdin(Stdio::null());
     heeding_signals(&mut command);
     command
@@ -58,7 +64,7 @@ fn heeding_signals(command: &mut Command) {
 /// Returns `gristmill word-count` with empty standard input and two workers.
 #[allow(dead_code)]
 pub fn word_count<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+    let mut command = Command::new(PROGRAM);
     command.arg("word-count").args(arguments).stdin(Stdio::null());
     command
 }
@@ -134,6 +140,6 @@ pub fn names(directory: &Path) -> Vec<String> {
 /// refuse to run the copy.
 #[allow(dead_code)]
 pub fn copy_of_program(path: impl AsRef<Path>) {
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_gristmill")).arg(path.as_ref()).status();
+    let copied = Command::new("cp").arg(PROGRAM).arg(path.as_ref()).status();
     assert!(copied.expect("cp starts").success());
 }

@@ -9,7 +9,7 @@
 //!
 //! `λ` grows faster than the utilisation `U` that causes it, and without bound as `U` approaches 1, so the memory never
 //! exceeds its peak. A larger `λ` slows programs down and lowers `U`, so there is exactly one solution. The three
-//! numbers are calibrated to the paper's figure 3 ([`crate::experiments::figure_3`]).
+//! numbers are calibrated to the paper's figure 3.
 
 /// The memory of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Bus {
 impl Bus {
     /// The bus of the paper's machine.
     pub fn paper() -> Bus {
-        Bus { peak: crate::paper::PEAK, core_peak: 62.0, gain: 0.05, power: 6.0 }
+        Bus { peak: 120.0, core_peak: 62.0, gain: 0.05, power: 6.0 }
     }
 
     /// Returns the share of its speed alone that each of these demands keeps when all run together.

@@ -36,7 +36,7 @@ impl Ground {
     /// The paper's machine, without a scheduler.
     pub fn paper() -> Ground {
         Ground {
-            processors: crate::paper::PROCESSORS,
+            processors: 8,
             memory_bytes: u64::MAX,
             bus: Bus::paper(),
             overhead: 0.0,
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn the_overhead_of_3_19_percent_is_charged() {
-        let ground = Ground { overhead: crate::paper::OVERHEAD, ..GROUND() };
+        let ground = Ground { overhead: 0.0319, ..GROUND() };
         let mut machine = Simulated::new(ground, vec![steady(1.0, 10e6)], 1);
         run(&mut machine, |_| Run::System);
         assert!((ends_us(&machine)[0] / 10.319e6 - 1.0).abs() < 0.003);

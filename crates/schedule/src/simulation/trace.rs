@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::ideal::Work;
+use crate::know::work::Work;
 
 /// The shape of a synthetic program.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -178,9 +178,9 @@ class _Places:
 
 @dataclass
 class FromShuffle:
-    """What a stage makes of the rows that Spark brought together."""
+    """The records that a stage makes of the rows that Spark brought together."""
 
-    #: Of the stage that ends with the shuffle.
+    #: The number of the stage that ends with the shuffle.
     number: int
     make: Callable[[Batches, Report], Iterator[list[Any]]]
 
@@ -238,7 +238,7 @@ _NONE = _native.encode_value(None)
 
 @dataclass
 class FromGroups:
-    """What a function makes of each key and its values. Rows come in the order of their keys."""
+    """The records that a function makes of each key and its values. Rows come in the order of their keys."""
 
     end: Shuffle
     reduce: Reduce

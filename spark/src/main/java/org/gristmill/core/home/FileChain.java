@@ -10,8 +10,9 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Consumer;
 
 /**
- * The written bytes of one shuffle on one disk of a home: a file there. When that can no longer be written, as on a full disk, the bytes
- * that follow go to a file on the next disk, and so on; what was written before is still read where it is.
+ * The written bytes of one shuffle on one disk of a home: a file there. When that can no longer be written, as on a
+ * full disk, the bytes that follow go to a file on the next disk, and so on; what was written before is still read
+ * where it is.
  *
  * <p>One thread writes; any thread reads.
  */

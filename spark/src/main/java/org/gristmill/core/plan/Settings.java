@@ -5,17 +5,17 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Everything that can be turned under {@code spark.gristmill.*}, with defaults and limits; the documentation's table is made from it.
- * Sizes and times are written as Spark's are ({@link Quantity}).
+ * Everything that can be turned under {@code spark.gristmill.*}, with defaults and limits; the documentation's table is
+ * made from it. Sizes and times are written as Spark's are ({@link Quantity}).
  */
 public final class Settings {
-  /** What the names of all settings begin with. */
+  /** The prefix of the names of all settings. */
   public static final String PREFIX = "spark.gristmill.";
 
   /**
-   * One setting. {@code unit} is what a plain number counts: bytes, ms, share, count; or the words allowed. {@code least} and {@code most}
-   * are null where there is no limit; 0 is allowed all the same where it is the default. {@code former} is another name that is still
-   * read, or null.
+   * One setting. {@code unit} is what a plain number counts: bytes, ms, share, count; or the words allowed.
+   * {@code least} and {@code most} are null where there is no limit; 0 is allowed all the same where it is the default.
+   * {@code former} is another name that is still read, or null.
    */
   public record Entry(String key, String unit, String defaultValue, String doc, String least, String most, String former) {
     Entry(String key, String unit, String defaultValue, String doc) {
@@ -108,7 +108,10 @@ public final class Settings {
     return value != null || entry.former == null ? value : source.apply(entry.former);
   }
 
-  /** Reads every setting, so that a value that cannot be ends the application at its start; one exception names all of them. */
+  /**
+   * Reads every setting, so that a value that cannot be ends the application at its start; one exception names all of
+   * them.
+   */
   public void check() {
     List<String> faults = new ArrayList<>();
     for (Entry entry : ALL) {

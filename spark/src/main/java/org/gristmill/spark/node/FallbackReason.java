@@ -23,7 +23,10 @@ public interface FallbackReason {
   /** The reason in a sentence for the log, and what can be done about it, if it holds. */
   Optional<String> check(Shuffle shuffle);
 
-  /** True if the shuffle would be wrong with us, not only no faster: then {@code spark.gristmill.fallback=false} is an error. */
+  /**
+   * True if the shuffle would be wrong with us, not only no faster: then {@code spark.gristmill.fallback=false} is an
+   * error.
+   */
   default boolean mustFallBack() {
     return true;
   }

@@ -9,7 +9,7 @@ import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 
-/** What surrounds a coordinator in the driver, for tests: it notes what it is told and does nothing. */
+/** The surroundings of a coordinator in the driver, for tests: notes all calls and does nothing. */
 public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   final List<String> done = new ArrayList<>();
   final List<Plan> plans = new ArrayList<>();

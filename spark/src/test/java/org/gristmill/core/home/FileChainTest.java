@@ -36,7 +36,10 @@ class FileChainTest {
     return new StoreLog.Batch(position, List.of(tail));
   }
 
-  /** With one of an executor's two local folders full, a job ended after four attempts, though the other one had room for everything. */
+  /**
+   * With one of an executor's two local folders full, a job ended after four attempts, though the other one had room
+   * for everything.
+   */
   @Test
   void aFileThatCannotBeWrittenAnyMoreGoesOnOnTheNextDisk() throws Exception {
     List<IOException> told = new ArrayList<>();

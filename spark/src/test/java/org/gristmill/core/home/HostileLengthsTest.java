@@ -35,8 +35,8 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A few bytes that declared a length of two gigabytes made an executor or the driver allocate as many, and end for want of memory. What
- * comes from the network is refused, or believed as far as its bytes have come.
+ * A few bytes that declared a length of two gigabytes made an executor or the driver allocate as many, and end for want
+ * of memory. What comes from the network is refused, or believed as far as its bytes have come.
  */
 class HostileLengthsTest {
   private static final int[] HOSTILE = {-1, Integer.MIN_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE - 1, Integer.MAX_VALUE - 44, 1 << 30};
@@ -46,7 +46,7 @@ class HostileLengthsTest {
 
   @TempDir Path folder;
 
-  /** What this thread allocates meanwhile. */
+  /** Fails if this thread allocates much meanwhile. */
   private static void withLittleMemory(String what, Executable code) throws Throwable {
     ThreadMXBean thread = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long before = thread.getThreadAllocatedBytes(Thread.currentThread().getId());

@@ -65,7 +65,10 @@ class SettingsTest {
     assertEquals(5L * 24 * 3600_000, with(Settings.TIMEOUT, "5d").number(Settings.TIMEOUT));
   }
 
-  /** {@code spark.gristmill.window.bytes=0} ended the job after four attempts of a stage; others sent nothing, or nothing but empty parcels. */
+  /**
+   * {@code spark.gristmill.window.bytes=0} ended the job after four attempts of a stage; others sent nothing, or
+   * nothing but empty parcels.
+   */
   @Test
   void zeroIsRefusedAtTheStartWhereItMakesNoSense() {
     for (String name : List.of("window.bytes", "page.bytes", "segment.bytes", "task.bytes", "parcel.bytes", "append.bytes", "read.bytes",

@@ -173,7 +173,9 @@ class OutboxTest {
     }
   }
 
-  /** A home that was being decommissioned refused a segment all but once; the next failure, at its new home, dropped it. */
+  /**
+   * A home that was being decommissioned refused a segment all but once; the next failure, at its new home, dropped it.
+   */
   @Test
   void triesAtAHomeThatHasMovedDoNotCountAtTheNewOne() throws Exception {
     CompletableFuture<Void> last = new CompletableFuture<>();
@@ -206,7 +208,9 @@ class OutboxTest {
     assertEquals(0, pool.usedBytes());
   }
 
-  /** A thread of ours that dies takes its executor with it, and with that one every other that sends to the same home. */
+  /**
+   * A thread of ours that dies takes its executor with it, and with that one every other that sends to the same home.
+   */
   @Test
   void aTransportThatThrowsCheckedExceptionsIsADeliveryThatFailed() throws Exception {
     net.refusing.add("a");
@@ -219,7 +223,10 @@ class OutboxTest {
     assertEquals(List.of(1), net.at("a").stream().map(Segment.Header::mapIndex).toList());
   }
 
-  /** Direct memory ran short: the error ended the sender's thread, and with it the executor, without a word about shuffles. */
+  /**
+   * Direct memory ran short: the error ended the sender's thread, and with it the executor, without a word about
+   * shuffles.
+   */
   @Test
   void aTransportThatThrowsErrorsIsADeliveryThatFailed() throws Exception {
     Outbox.Transport failing = (home, shuffle, parcel) -> {
@@ -234,7 +241,9 @@ class OutboxTest {
     }
   }
 
-  /** A home was stopped, or Spark lost the answer: nothing was heard of a parcel, and its pages were never free again. */
+  /**
+   * A home was stopped, or Spark lost the answer: nothing was heard of a parcel, and its pages were never free again.
+   */
   @Test
   void aParcelOfWhichNothingIsHeardHasFailed() throws Exception {
     try (Outbox box = new Outbox(pool, (home, shuffle, parcel) -> new CompletableFuture<>(), wanted::add,
@@ -246,7 +255,10 @@ class OutboxTest {
     }
   }
 
-  /** The sender's thread had ended. Map tasks waited for pages that never became free, and readers for a flush that never ended. */
+  /**
+   * The sender's thread had ended. Map tasks waited for pages that never became free, and readers for a flush that
+   * never ended.
+   */
   @Test
   void aSenderThatHasEndedFailsFlushesAndWritersThatWaitOrCome() throws Exception {
     for (Throwable thrown : List.of(new IllegalStateException("a mistake"), new StackOverflowError("too deep"))) {
@@ -277,7 +289,7 @@ class OutboxTest {
     }
   }
 
-  /** What a parcel's arrival threw went nowhere, and the flush that counted on it was never done. */
+  /** An exception on a parcel's arrival went nowhere, and the flush that counted on it was never done. */
   @Test
   void anArrivalThatCannotBeAccountedForFailsTheFlush() throws Exception {
     PagePool refusing = new PagePool(1000, 100, 240_000, new PagePool.Reservation() {
@@ -333,7 +345,9 @@ class OutboxTest {
     }
   }
 
-  /** What was under way to the lost home, or to the replica that has taken over, arrives there; some of it twice. */
+  /**
+   * Segments on their way to the lost home, or to the replica that has taken over, arrive there; some of them twice.
+   */
   @Test
   void aReplicaThatTakesOverGetsEverySegment() throws Exception {
     try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 240_000, 2))) {
@@ -353,7 +367,9 @@ class OutboxTest {
     }
   }
 
-  /** Three writers, a network that fails a third of the parcels: after the flush every segment has arrived at its home. */
+  /**
+   * Three writers, a network that fails a third of the parcels: after the flush every segment has arrived at its home.
+   */
   @Test
   void everySegmentArrivesOverAFailingNetwork() throws Exception {
     net.failing = new Random(7);

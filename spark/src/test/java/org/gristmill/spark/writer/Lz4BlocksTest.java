@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is written without Spark's stream is read by Spark's stream. */
+/** Bytes that are written without Spark's stream are read by Spark's stream. */
 class Lz4BlocksTest {
   private static final int BLOCK = 1 << 15;
 

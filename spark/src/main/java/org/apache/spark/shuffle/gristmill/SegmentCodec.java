@@ -14,12 +14,13 @@ import org.gristmill.spark.writer.GrowingBuffer;
 import org.gristmill.spark.writer.Lz4Blocks;
 
 /**
- * How the bodies of segments are compressed and encrypted: as Spark does it with shuffle blocks, so that Spark's settings hold and
- * its streams read them.
+ * How the bodies of segments are compressed and encrypted: as Spark does it with shuffle blocks, so that Spark's
+ * settings hold and its streams read them.
  *
- * <p>A codec of Spark's allocates buffers of its block size for each stream, 64 KiB and more. Many maps with many partitions write
- * segments of a few KiB. So what LZ4 is to compress, Spark's default, is written without a stream ({@link Lz4Blocks}); with other
- * codecs small segments get small blocks. To the reader, which finds the size in the stream, it makes no difference.
+ * <p>A codec of Spark's allocates buffers of its block size for each stream, 64 KiB and more. Many maps with many
+ * partitions write segments of a few KiB. So what LZ4 is to compress, Spark's default, is written without a stream
+ * ({@link Lz4Blocks}); with other codecs small segments get small blocks. To the reader, which finds the size in the
+ * stream, it makes no difference.
  */
 final class SegmentCodec {
   private static final int SMALL_BYTES = 8 << 10;
@@ -41,7 +42,7 @@ final class SegmentCodec {
     concatenates = !compresses || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(small);
   }
 
-  /** What writes the bodies of one task. */
+  /** Returns a writer of bodies for one task. */
   BodyWriter writer(int shuffle) {
     return lz4BlockBytes > 0 ? new Lz4Blocks(lz4BlockBytes) : (body, to) -> write(shuffle, body, to);
   }

@@ -15,7 +15,9 @@ import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
 
-/** The records of a reduce task's partitions, aggregated and sorted as the shuffle asks, as Spark's own reader does it. */
+/**
+ * The records of a reduce task's partitions, aggregated and sorted as the shuffle asks, as Spark's own reader does it.
+ */
 final class SparkReader<K, V, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, V, C> dependency;
   private final RecordIterator records;

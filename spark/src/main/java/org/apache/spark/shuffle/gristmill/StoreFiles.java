@@ -9,8 +9,8 @@ import org.apache.spark.storage.DiskBlockManager;
 import org.gristmill.core.home.PageStore;
 
 /**
- * Puts store files into a folder of ours on each of Spark's disks. It is one of the files that Spark knows there, so that Spark
- * deletes it with the executor.
+ * Puts store files into a folder of ours on each of Spark's disks. It is one of the files that Spark knows there, so
+ * that Spark deletes it with the executor.
  */
 final class StoreFiles implements PageStore.FileChooser {
   private final Path[] folders;

@@ -212,8 +212,9 @@ class AnswersTest {
   }
 
   /**
-   * A query lost all its rows, and nothing said so. The first attempt of every map task had failed after its commit. The second attempts
-   * did not run their maps and reported 0 records, and adaptive execution leaves out a shuffle of 0 records. An observed metric was 0, too.
+   * A query lost all its rows, and nothing said so. The first attempt of every map task had failed after its commit.
+   * The second attempts did not run their maps and reported 0 records, and adaptive execution leaves out a shuffle of 0
+   * records. An observed metric was 0, too.
    */
   @Test
   void attemptsThatFailAfterTheirCommitLoseNoRowsAndNoMetrics() throws Exception {

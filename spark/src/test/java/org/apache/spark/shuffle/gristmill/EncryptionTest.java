@@ -30,8 +30,8 @@ import org.mockito.Mockito;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * With encryption, no record can be read on the network or on disk: a proxy records what all executors send each other, and
- * every file that they write is searched. The same job without encryption shows that the search finds the word.
+ * With encryption, no record can be read on the network or on disk: a proxy records what all executors send each other,
+ * and every file that they write is searched. The same job without encryption shows that the search finds the word.
  */
 @Timeout(600)
 class EncryptionTest {

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.Timeout;
 import scala.Tuple2;
 
 /**
- * Things break at seeded random moments; the answer must be the sequential one every time. {@code mvn verify} runs one seed; the long
- * suite, {@code ci/spark-faults.sh}, runs hundreds with {@code -Dgristmill.fault.runs}.
+ * Things break at seeded random moments; the answer must be the sequential one every time. {@code mvn verify} runs one
+ * seed; the long suite, {@code ci/spark-faults.sh}, runs hundreds with {@code -Dgristmill.fault.runs}.
  */
 @Timeout(14_400)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)

@@ -12,8 +12,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * One executor, two, or all are decommissioned at random moments, and in some runs one is killed on top. The answer is right each time; and no
- * map runs twice if none was killed and another executor was left.
+ * One executor, two, or all are decommissioned at random moments, and in some runs one is killed on top. The answer is
+ * right each time; and no map runs twice if none was killed and another executor was left.
  */
 class LeavingFaultsTest {
   /** The moment at which executors are decommissioned. */

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What Spark's metrics system is told. */
+/** The metrics that Spark's metrics system gets. */
 class MetricsTest {
   private static final int MAPS = 40;
 

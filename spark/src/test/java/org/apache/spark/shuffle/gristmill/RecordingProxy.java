@@ -9,7 +9,10 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** Stands between executors: what is sent to its port goes on to another one, and what comes back too, and it keeps all of it. */
+/**
+ * Stands between executors: what is sent to its port goes on to another one, and what comes back too, and it keeps all
+ * of it.
+ */
 final class RecordingProxy implements AutoCloseable {
   private final ServerSocket door;
   private final String host;
@@ -28,12 +31,12 @@ final class RecordingProxy implements AutoCloseable {
     return door.getLocalPort();
   }
 
-  /** What was sent to the port, as text of one character a byte. */
+  /** The bytes that were sent to the port, as text of one character a byte. */
   synchronized String there() {
     return there.toString(StandardCharsets.ISO_8859_1);
   }
 
-  /** What came back. */
+  /** The bytes that came back. */
   synchronized String back() {
     return back.toString(StandardCharsets.ISO_8859_1);
   }

@@ -1,0 +1,125 @@
+//! One execution of a group of programs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use gristmill_schedule::simulation::{Ground, Shape, Simulated, Submission, Trace};
+use gristmill_schedule::{
+    Arrival, Cost, Forecast, Key, Knowledge, Limits, Machine, ProgramId, Progress, Quantum, Reason, Scheduler, Settings,
+};
+
+use super::paper::{BENCHMARKS, Benchmark};
+
+/// Synthetic programs from a seed, with the mean demands and numbers of phases of the paper's table 2.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The time that each program takes alone.
+    pub alone_us: f64,
+    traces: BTreeMap<&'static str, Arc<Trace>>,
+}
+
+/// The spread of demands over a program's phases.
+const SPREAD: f64 = 0.4;
+
+impl Programs {
+    /// Makes all of [`BENCHMARKS`], each with this time alone.
+    pub fn new(seed: u64, alone_us: f64) -> Programs {
+        let mut rng = Rng::with_seed(seed);
+        let traces = BENCHMARKS.iter().map(|benchmark| {
+            let shape = Shape {
+                bandwidth: benchmark.bandwidth,
+                // A quantum in which the code changes is often found to be a separate phase.
+                phases: benchmark.phases.div_ceil(2),
+                alone_us,
+                spread: SPREAD,
+                threads: 1,
+                waits: 0.0,
+                core_peak: Ground::paper().bus.core_peak,
+            };
+            (benchmark.name, Arc::new(Trace::new(&shape, &mut rng)))
+        });
+        Programs { alone_us, traces: traces.collect() }
+    }
+
+    /// Returns a program, ready to be submitted.
+    pub fn of(&self, benchmark: &Benchmark) -> (Key, Arc<Trace>) {
+        (Programs::key(benchmark), self.traces[benchmark.name].clone())
+    }
+
+    /// Returns all programs of a group.
+    pub fn group(&self, members: &[&'static Benchmark]) -> Vec<(Key, Arc<Trace>)> {
+        members.iter().map(|benchmark| self.of(benchmark)).collect()
+    }
+
+    /// Returns the key of a benchmark's profile.
+    pub fn key(benchmark: &Benchmark) -> Key {
+        Key { build: benchmark.name.into(), input: "reference".into() }
+    }
+}
+
+/// The result of an execution.
+#[derive(Debug)]
+pub struct Outcome<K> {
+    /// The time from the arrival of all to the end of the last.
+    pub makespan_us: f64,
+    /// The mean time from arrival to end.
+    pub turnaround_us: f64,
+    /// The knowledge at the end.
+    pub knowledge: K,
+    /// The number of quanta by the reason of their decision.
+    pub reasons: BTreeMap<Reason, u64>,
+    /// The cost of decisions.
+    pub cost: Cost,
+}
+
+/// Runs a group whose programs all arrive at once.
+pub fn run_group<K: Knowledge>(
+    ground: Ground,
+    group: &[(Key, Arc<Trace>)],
+    knowledge: K,
+    settings: &Settings,
+    seed: u64,
+) -> Outcome<K> {
+    let submissions = group.iter().map(|(key, trace)| Submission {
+        at_us: 0.0,
+        key: key.clone(),
+        trace: trace.clone(),
+        memory_bytes: 0,
+    });
+    let mut machine = Simulated::new(ground, submissions.collect(), seed);
+    let mut scheduler = Scheduler::new(knowledge, settings.clone());
+    let mut reasons = BTreeMap::new();
+    loop {
+        let limits = machine.limits();
+        let decision = scheduler.decide(&limits);
+        let Ok(quantum) = machine.run(&decision, settings.quantum_us);
+        let Some(quantum) = quantum else { break };
+        *reasons.entry(scheduler.reason()).or_default() += 1;
+        scheduler.learn(&quantum, &limits);
+    }
+    let ends = machine.finished().iter().map(|finished| finished.ended_us);
+    Outcome {
+        makespan_us: ends.clone().fold(0.0, f64::max),
+        turnaround_us: ends.sum::<f64>() / group.len().max(1) as f64,
+        reasons,
+        cost: scheduler.cost(),
+        knowledge: scheduler.into_knowledge(),
+    }
+}
+
+/// No knowledge at all, so the order is the system's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Knowledge for Nothing {
+    fn begin(&mut self, _: &Arrival) {}
+    fn learn(&mut self, _: &Quantum, _: &Limits) {}
+    fn end(&mut self, _: ProgramId, _: bool) {}
+    fn forecast(&self, _: ProgramId) -> Option<Forecast> {
+        None
+    }
+    fn progress(&self, _: ProgramId) -> Option<Progress> {
+        None
+    }
+}

@@ -1,0 +1,232 @@
+//! Palindromes as in thread bottlenecks (Chen 2020; docs/bibliography.md): readers and workers are threads of their
+//! own.
+//!
+//! 1. In each round, every reader reads a chunk of files, one after the other, and then waits for the other readers.
+//! 2. A file that has been read is put into a queue, and wakes one worker.
+//! 3. A worker takes a file out of the queue and counts.
+//!
+//! The engine has no such readers ([67](../../../../docs/decisions/67-readers-of-their-own-are-an-application.md)): this
+//! is what it is compared with.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::sync::{Barrier, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gristmill::Source;
+use gristmill_apps::{Error, Palindromes, Result};
+
+/// The numbers of threads, and of files that a reader reads in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// The readers; at least one.
+    pub readers: usize,
+    /// The workers; at least one.
+    pub workers: usize,
+    /// The files of a reader in a round; at least one.
+    pub chunk_files: usize,
+}
+
+/// The time of a thread from the start of the run to its own end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// Reading files.
+    pub reading: Duration,
+    /// Counting palindromes.
+    pub computing: Duration,
+    /// Waiting for other threads.
+    pub waiting: Duration,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// The count of each file, for [`Palindromes::total`].
+    pub files: Vec<u64>,
+    /// The times of the readers.
+    pub readers: Vec<ThreadTime>,
+    /// The times of the workers.
+    pub workers: Vec<ThreadTime>,
+}
+
+/// The files that have been read and not been counted yet. More than this many bytes make readers wait.
+const QUEUE_BYTES: usize = 256 << 20;
+
+#[derive(Default)]
+struct Queue {
+    files: VecDeque<(usize, Vec<u8>)>,
+    bytes: usize,
+    /// The readers that have not ended.
+    readers: usize,
+    failure: Option<Error>,
+}
+
+/// The queue, and what its users wait for.
+struct Shared {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    emptied: Condvar,
+}
+
+impl Rounds {
+    /// Counts the palindromes of each file.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn run(&self, program: &Palindromes, sources: &[Source]) -> Result<Counted> {
+        let queue = Queue { readers: self.readers, ..Queue::default() };
+        let shared = Shared { queue: Mutex::new(queue), filled: Condvar::new(), emptied: Condvar::new() };
+        let (shared, round) = (&shared, &Barrier::new(self.readers));
+        let (readers, counted) = std::thread::scope(|scope| {
+            let read = |reader| scope.spawn(move || self.read(reader, sources, shared, round));
+            let readers: Vec<_> = (0..self.readers).map(read).collect();
+            let workers: Vec<_> = (0..self.workers).map(|_| scope.spawn(|| count(program, shared))).collect();
+            let readers: Vec<_> = readers.into_iter().map(|thread| thread.join().expect("no reader panics")).collect();
+            let workers: Vec<_> = workers.into_iter().map(|thread| thread.join().expect("no worker panics")).collect();
+            (readers, workers)
+        });
+        if let Some(failure) = shared.queue.lock().unwrap_or_else(PoisonError::into_inner).failure.take() {
+            return Err(failure);
+        }
+        let mut files = vec![0; sources.len()];
+        let mut workers = Vec::new();
+        for (time, counts) in counted {
+            workers.push(time);
+            counts.into_iter().for_each(|(file, count)| files[file] = count);
+        }
+        Ok(Counted { files, readers, workers })
+    }
+
+    /// Reads the files of one reader, round by round.
+    fn read(&self, reader: usize, sources: &[Source], shared: &Shared, round: &Barrier) -> ThreadTime {
+        let mut time = ThreadTime::default();
+        for first in (0..sources.len()).step_by(self.readers * self.chunk_files) {
+            let begin = (first + reader * self.chunk_files).min(sources.len());
+            let end = (begin + self.chunk_files).min(sources.len());
+            for (file, source) in sources.iter().enumerate().take(end).skip(begin) {
+                let began = Instant::now();
+                let read = content(source);
+                time.reading += began.elapsed();
+                let began = Instant::now();
+                shared.put(file, read);
+                time.waiting += began.elapsed();
+            }
+            let began = Instant::now();
+            round.wait();
+            time.waiting += began.elapsed();
+        }
+        shared.end_reader();
+        time
+    }
+}
+
+/// Reads a whole file, decompressed.
+fn content(source: &Source) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = source.open_text().and_then(|mut file| file.read_to_end(&mut content));
+    read.map(|_| content).map_err(|error| Error::read(&source.name, error))
+}
+
+/// Counts files until there are no more. Returns their counts.
+fn count(program: &Palindromes, shared: &Shared) -> (ThreadTime, Vec<(usize, u64)>) {
+    let (mut time, mut counts) = (ThreadTime::default(), Vec::new());
+    loop {
+        let began = Instant::now();
+        let next = shared.take();
+        time.waiting += began.elapsed();
+        let Some((file, content)) = next else { return (time, counts) };
+        let began = Instant::now();
+        let text = content.strip_suffix(b"\n").unwrap_or(&content);
+        let count = program.in_text(text);
+        time.computing += began.elapsed();
+        counts.push((file, count));
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a file into the queue, when there is room.
+    fn put(&self, file: usize, read: Result<Vec<u8>>) {
+        let content = match read {
+            Ok(content) => content,
+            Err(failure) => return self.fail(failure),
+        };
+        let is_full = |queue: &mut Queue| queue.bytes >= QUEUE_BYTES && queue.failure.is_none();
+        let mut queue = self.emptied.wait_while(self.queue(), is_full).unwrap_or_else(PoisonError::into_inner);
+        queue.bytes += content.len();
+        queue.files.push_back((file, content));
+        self.filled.notify_one();
+    }
+
+    /// Takes a file out of the queue, when there is one. `None` if there will be no more, or something has failed.
+    fn take(&self) -> Option<(usize, Vec<u8>)> {
+        let is_empty = |queue: &mut Queue| queue.files.is_empty() && queue.readers > 0 && queue.failure.is_none();
+        let mut queue = self.filled.wait_while(self.queue(), is_empty).unwrap_or_else(PoisonError::into_inner);
+        if queue.failure.is_some() {
+            return None;
+        }
+        let next = queue.files.pop_front()?;
+        queue.bytes -= next.1.len();
+        self.emptied.notify_all();
+        Some(next)
+    }
+
+    fn end_reader(&self) {
+        self.queue().readers -= 1;
+        self.filled.notify_all();
+    }
+
+    /// Ends the run with the first failure.
+    fn fail(&self, failure: Error) {
+        let mut queue = self.queue();
+        queue.failure.get_or_insert(failure);
+        self.filled.notify_all();
+        self.emptied.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill::{Input, Isolation};
+    use gristmill_apps::Algorithm;
+
+    use super::*;
+
+    #[test]
+    fn any_numbers_of_readers_workers_and_files_give_the_answer_of_the_engine() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let texts: [&[u8]; 7] = [b"abba\n", b"", b"aaa", b"a\r\nbcb\r\n", b"\n\n", b"abacaba\nxyzzy", b"aab\n"];
+        for (number, text) in texts.iter().enumerate() {
+            std::fs::write(dir.path().join(number.to_string()), text).expect("written");
+        }
+        let program = Palindromes::new(Algorithm::Auto);
+        let input = || Input::paths([dir.path()]);
+        let (counts, _) = program.job(input()).isolation(Isolation::Thread).run().expect("it runs");
+        let expected = Palindromes::total(counts.iter().map(|(_, count)| count));
+        let mut input = input();
+        let sources = input.sources().expect("they are there");
+        for (readers, workers, chunk_files) in [(1, 1, 1), (1, 3, 100), (3, 1, 2), (2, 2, 1), (9, 9, 1)] {
+            let rounds = Rounds { readers, workers, chunk_files };
+            let counted = rounds.run(&program, sources).expect("they can be read");
+            assert_eq!(Palindromes::total(counted.files), expected, "{rounds:?}");
+            assert_eq!((counted.readers.len(), counted.workers.len()), (readers, workers));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for number in 0..9 {
+            std::fs::write(dir.path().join(number.to_string()), "abba\n").expect("written");
+        }
+        let mut input = Input::paths([dir.path()]);
+        let sources = input.sources().expect("they are there").to_vec();
+        std::fs::remove_file(dir.path().join("4")).expect("removed");
+        let rounds = Rounds { readers: 2, workers: 2, chunk_files: 1 };
+        let failure = rounds.run(&Palindromes::new(Algorithm::Tree), &sources).expect_err("one is gone");
+        assert!(failure.to_string().contains(&dir.path().join("4").display().to_string()), "{failure}");
+    }
+}

@@ -1,0 +1,85 @@
+//! The command `gristmill-lab`: repeats the experiments of the papers that Gristmill follows (docs/bibliography.md).
+//!
+//! ```text
+//!  results      the files that an experiment writes
+//!  ops          OPS: records to sort
+//!  generate     input for the applications, from a seed
+//!  workloads    the applications as command lines, each with an input
+//!  compare      runs strategies in turn, and reports which is the fastest
+//!  mr_search    MR-Search: memory of pages, allocators, messages
+//!  dmr          DMR: workers, buffers, combiners and exchange
+//!  bottlenecks  thread bottlenecks: readers of their own
+//!  bandwidth    bandwidth-aware scheduling, on a simulated machine
+//!  experiment   the comparisons of DMR and MR-Search in one report
+//! ```
+//!
+//! An experiment is one file, which has its options and runs it, and one line in the list below. The applications that it measures
+//! are those of `gristmill`: this program runs itself with the hidden subcommand `application`.
+
+mod results;
+mod ops;
+mod generate;
+mod workloads;
+mod compare;
+mod mr_search;
+mod dmr;
+mod bottlenecks;
+mod bandwidth;
+mod experiment;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use gristmill_cli::Applications;
+use gristmill_os::allocations::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Repeat the experiments of the papers behind Gristmill
+#[derive(Parser)]
+#[command(name = "gristmill-lab", version, arg_required_else_help = true)]
+struct Command {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Experiment(experiment::Experiment),
+    Palindromes(bottlenecks::palindromes::Palindromes),
+    Simulate(bandwidth::simulate::Simulate),
+    Generate(generate::Generate),
+    Terasort(ops::terasort::Terasort),
+    #[command(hide = true)]
+    HandOver(mr_search::hand_over::HandOver),
+    /// Run an application of Gristmill, as experiments do
+    #[command(hide = true)]
+    Application {
+        #[command(subcommand)]
+        application: Box<Applications>,
+    },
+}
+
+fn main() -> ExitCode {
+    let run = |command: Command| match command.what {
+        What::Experiment(experiment) => experiment.run(),
+        What::Palindromes(palindromes) => palindromes.run(),
+        What::Simulate(simulate) => simulate.run(),
+        What::Generate(generate) => generate.run(),
+        What::Terasort(terasort) => terasort.run(),
+        What::HandOver(hand_over) => hand_over.run(),
+        What::Application { application } => application.run(),
+    };
+    gristmill_cli::run_command(run, |_, _, _| None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_of_the_command_line_are_consistent() {
+        <Command as clap::CommandFactory>::command().debug_assert();
+    }
+}

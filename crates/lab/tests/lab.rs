@@ -1,0 +1,18 @@
+//! The command `gristmill-lab`.
+
+#[path = "../../cli/tests/command/mod.rs"]
+mod command;
+#[path = "lab/experiment.rs"]
+mod experiment;
+#[path = "lab/generate.rs"]
+mod generate;
+#[path = "lab/messages.rs"]
+mod messages;
+#[path = "lab/palindromes.rs"]
+mod palindromes;
+#[path = "lab/simulate.rs"]
+mod simulate;
+#[path = "../../cli/tests/command/survival.rs"]
+mod survival;
+#[path = "lab/terasort.rs"]
+mod terasort;

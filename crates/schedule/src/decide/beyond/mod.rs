@@ -1,0 +1,18 @@
+//! Rules that go beyond the paper, each with a switch in [`settings`].
+//!
+//! ```text
+//!  admission  programs begin when their memory fits
+//!  gate       nothing is changed where there is no contention
+//!  pairings   pairs that proved to be wrong
+//!  trial      whose turn it is: the scheduler's order or the system's
+//!  settings   the switches
+//! ```
+//!
+//! Two more are parameters of learning, because they change what is known
+//! ([`Learning`](crate::know::learning::Learning): `earlier_transitions`, `saved_min`).
+
+pub mod admission;
+pub mod gate;
+pub mod pairings;
+pub mod trial;
+pub mod settings;
