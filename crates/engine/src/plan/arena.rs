@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because};
 use crate::plan::sample::WORTH_BYTES;
 use crate::plan::settings::{PagePolicy, Settings};
 use crate::plan::workers::Roles;
@@ -89,7 +89,7 @@ fn page_bytes(known: &Known<'_>, cached_bytes: usize, affordable_bytes: usize) -
                 "a page of {asked} bytes was asked for; page sizes are multiples of 4096 up to 64 MiB"
             )));
         }
-        return Ok((asked, Reason::Asked));
+        return Ok((asked, Asked));
     }
     let is_unknown = known.input_bytes < WORTH_BYTES && !known.program.iterates;
     let (most_bytes, why) = match is_unknown {
@@ -103,7 +103,7 @@ fn page_bytes(known: &Known<'_>, cached_bytes: usize, affordable_bytes: usize) -
         true => "the pages of all that map at once stay in the last-level cache",
         false => why,
     };
-    Ok((page_bytes, Reason::Because(why)))
+    Ok((page_bytes, Because(why)))
 }
 
 /// Returns whether a worker has pages in reserve for a long task.

@@ -91,25 +91,3 @@ impl<'k> Known<'k> {
         self.settings.deterministic && self.program.rounds
     }
 }
-
-/// A program with a combiner, for tests.
-#[cfg(test)]
-pub(crate) const PROGRAM: Properties = Properties {
-    combines: true,
-    rounds: false,
-    keys: None,
-    keys_max: 0,
-    iterates: false,
-    passes: false,
-    joins: false,
-    decoder_bytes_max: 0,
-    unpacks: false,
-    hash_bytes: 0,
-    place_bytes: 0,
-};
-
-/// A machine with some processors and 1 GiB of memory, for tests.
-#[cfg(test)]
-pub(crate) fn machine(processors: usize) -> Machine<'static> {
-    Machine { processors: Processors::within(processors, None), nodes: &[], available_bytes: 1 << 30 }
-}

@@ -12,7 +12,7 @@ use gristmill_os::machine::NumaNode;
 
 use crate::data::order::Order;
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because, Instead};
 use crate::plan::sample::Sample;
 use crate::plan::settings::Placement;
 use crate::plan::workers::Roles;
@@ -81,17 +81,17 @@ pub(crate) fn place(known: &Known<'_>, roles: Roles) -> (Places, usize, Reason) 
     };
     let is_asked = settings.placement != Placement::Auto;
     let why = match settings.placement {
-        Placement::Off => Reason::Asked,
+        Placement::Off => Asked,
         _ if places.nodes.len() < 2 => Reason::new("this machine has one node", is_asked),
         _ if roles.workers() < 2 => Reason::new("one worker has nothing to exchange", is_asked),
         _ if places.homes.is_empty() => Reason::new("one node has all the memory", is_asked),
         Placement::ByNode if shares == 1 => {
-            Reason::Instead("what the nodes would reduce cannot be joined in this job, so workers are pinned only")
+            Instead("what the nodes would reduce cannot be joined in this job, so workers are pinned only")
         }
-        Placement::Pinned | Placement::ByNode => Reason::Asked,
-        Placement::Auto if shares == 1 => Reason::Because("their memory is there, too; pages cross"),
+        Placement::Pinned | Placement::ByNode => Asked,
+        Placement::Auto if shares == 1 => Because("their memory is there, too; pages cross"),
         Placement::Auto => {
-            Reason::Because("keys repeat, so each of them crosses once from each node instead of with each page")
+            Because("keys repeat, so each of them crosses once from each node instead of with each page")
         }
     };
     (places, shares, why)
