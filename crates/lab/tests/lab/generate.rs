@@ -14,7 +14,8 @@ fn generated_input_can_be_counted() {
     };
     let pairs = generated("linear-regression");
     let line =
-        String::from_utf8(answer(lab(["linear-regression", "--input-format", "pairs"]).args(&pairs))).expect("text");
+        String::from_utf8(answer(lab(["application", "linear-regression", "--input-format", "pairs"]).args(&pairs)))
+            .expect("text");
     let value = |name: &str| -> f64 {
         let row = line.lines().find_map(|row| row.strip_prefix(name)?.strip_prefix('\t'));
         row.unwrap_or_else(|| panic!("no {name} in {line}")).parse().expect("a number")
@@ -22,7 +23,8 @@ fn generated_input_can_be_counted() {
     assert_eq!(value("n"), 16e6);
     assert!((value("slope") - 0.5).abs() < 0.01, "{line}");
     let keys_and_words = generated("string-match");
-    let matches = String::from_utf8(answer(lab(["string-match", "--keys"]).args(&keys_and_words))).expect("text");
+    let matches =
+        String::from_utf8(answer(lab(["application", "string-match", "--keys"]).args(&keys_and_words))).expect("text");
     let found: u64 =
         matches.lines().map(|row| row.split('\t').nth(1).expect("a count").parse::<u64>().expect("a number")).sum();
     assert!((20..300).contains(&found), "{matches}");
