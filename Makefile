@@ -71,6 +71,8 @@ lint: need-cargo
 	python3 -B ci/links.py
 	python3 -B -m doctest ci/names.py
 	python3 -B ci/names.py
+	python3 -B -m doctest ci/words.py
+	python3 -B ci/words.py
 
 clean:
 	$(CARGO) clean

@@ -101,10 +101,12 @@ final class PartitionHomes {
   Plan decide(List<String> executors) {
     if (plan == null && !executors.isEmpty()) {
       String[] nodes = candidates(executors);
-      predicted = allWritten() ? totals.clone()
+      predicted = allWritten()
+          ? totals.clone()
           : written == 0 ? null : model.predict((double) records / written * maps);
       int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds.of(nodes));
-      plan = new Plan(shuffle, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
+      plan = new Plan(shuffle, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2
+          ? Plan.none(partitions)
           : named(Placement.secondHomes(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
     return plan;
@@ -203,8 +205,10 @@ final class PartitionHomes {
 
   /** Homes that are gone or cannot store, and stayed homes because there was no other executor. */
   List<String> unfit(Set<String> alive) {
-    return plan == null ? List.of() : Arrays.stream(plan.homes()).distinct()
-        .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
+    return plan == null
+        ? List.of()
+        : Arrays.stream(plan.homes()).distinct()
+            .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
   }
 
   /**
@@ -226,7 +230,7 @@ final class PartitionHomes {
     }
     Balance now = balance();
     return String.format(Locale.ROOT, "epoch %d, %d partitions on %d executors, %s (fit %.3f); %d of %d maps are written%s; the"
-            + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
+        + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
         plan.epoch(), partitions, nodes().size(), placedBy, model.fit(),
         written, maps, allWritten() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
         now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);

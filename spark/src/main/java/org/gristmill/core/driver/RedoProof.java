@@ -88,7 +88,8 @@ final class RedoProof {
     if (s.tolerate(attempt)) {
       announcer.log(difference.details());
       announcer.warn("Shuffle " + s.id + ": map " + difference.map() + " has run again and has written the same keys with other values, as sums of"
-          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key() + "=strict");
+          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key()
+          + "=strict");
     }
   }
 

@@ -275,7 +275,8 @@ final class ShuffleLedger {
       homes.written(a.executor, inputRecords, millis, sizes);
     }
     Plan plan = homes.decideInTime(executors, planShare);
-    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || executors.size() == 1)
+    StatusShaper.Status status = before == null
+        ? shaper.first(sizes, a.executor, plan, allCommitted() || executors.size() == 1)
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
     a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
     a.empty = status.empty().isEmpty() ? Attempt.NOTHING : status.empty();

@@ -242,8 +242,8 @@ final class DiskStore implements AutoCloseable {
   private synchronized WriteJob next() throws InterruptedException {
     while (!closed && broken == null) {
       if (pressed()) {
-        Shuffle shuffle = shuffles.values().stream().filter(s -> s.log.hasPlaced()).findFirst().orElseGet(() ->
-            shuffles.values().stream().max(Comparator.comparingLong(s -> s.log.growingBytes())).orElseThrow());
+        Shuffle shuffle = shuffles.values().stream().filter(s -> s.log.hasPlaced()).findFirst()
+            .orElseGet(() -> shuffles.values().stream().max(Comparator.comparingLong(s -> s.log.growingBytes())).orElseThrow());
         shuffle.writing = true;
         return new WriteJob(shuffle, shuffle.log.next(appendBytes));
       }

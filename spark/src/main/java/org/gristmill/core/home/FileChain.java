@@ -90,7 +90,8 @@ final class FileChain implements Closeable {
   PageStore.InFile file(long offset, int length) {
     Map.Entry<Long, StoreFile> file = files.floorEntry(offset);
     Long next = files.higherKey(offset);
-    return file == null || next != null && next < offset + length ? null
+    return file == null || next != null && next < offset + length
+        ? null
         : new PageStore.InFile(file.getValue().file(), offset - file.getKey());
   }
 

@@ -30,8 +30,7 @@ public final class Placement {
 
   /** The same, onto nodes that already carry {@code loads} (bytes divided by speed). */
   public static int[] longestFirst(long[] sizes, double[] speeds, double[] loads) {
-    PriorityQueue<Node> nodes =
-        new PriorityQueue<>(Comparator.comparingDouble(Node::load).thenComparingInt(Node::id));
+    PriorityQueue<Node> nodes = new PriorityQueue<>(Comparator.comparingDouble(Node::load).thenComparingInt(Node::id));
     for (int n = 0; n < speeds.length; n++) {
       nodes.add(new Node(n, loads[n]));
     }

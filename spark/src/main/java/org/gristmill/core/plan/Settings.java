@@ -83,7 +83,8 @@ public final class Settings {
       "Map statuses ask for a partition's executor, or only for its host.");
   public static final Entry TIMEOUT = new Entry("spark.gristmill.timeout", "ms", "0",
       "The longest wait for a driver, an executor or a disk that does not answer. After it, the awaited data counts as lost, and is made again"
-          + " elsewhere. 0: `spark.network.timeout` (120 s unless it is set).").from("1s").formerly("spark.gristmill.timeoutMs");
+          + " elsewhere. 0: `spark.network.timeout` (120 s unless it is set).")
+      .from("1s").formerly("spark.gristmill.timeoutMs");
 
   public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,

@@ -22,8 +22,8 @@ import org.gristmill.core.format.Segment;
  * of a few records expect one. Where a reader asks for it, several pieces are held in memory and put into that order.
  */
 public final class SelectedSegments {
-  private static final Comparator<Arrived> AS_WRITTEN =
-      Comparator.<Arrived>comparingInt(a -> a.segment.mapIndex()).thenComparingInt(a -> a.segment.sequence());
+  private static final Comparator<Arrived> AS_WRITTEN = Comparator.<Arrived>comparingInt(a -> a.segment.mapIndex())
+      .thenComparingInt(a -> a.segment.sequence());
 
   /**
    * How a reader takes a partition.

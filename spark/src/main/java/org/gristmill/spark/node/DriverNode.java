@@ -109,9 +109,9 @@ public final class DriverNode implements Coordinator.Announcer {
       PlanUpdate placed = coordinator.placed(m.shuffle());
       return done(placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
     } else if (message instanceof Message.Locate m) {
-      Location location =
-          coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
-      return done(location == null ? new Message.Done(false)
+      Location location = coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
+      return done(location == null
+          ? new Message.Done(false)
           : new Message.Located(location.lineage().version() == m.lineage() ? location.with(null) : location));
     } else if (message instanceof Message.ReadingEnds m) {
       return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));

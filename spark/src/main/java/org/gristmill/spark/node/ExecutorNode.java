@@ -97,8 +97,9 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
         settings.number(Settings.SEND_RETRY), timeoutMs, settings.word(Settings.RECOVERY).equals("replicate") ? 2 : 1);
     pool = new PagePool(budget, GRAIN_BYTES, settings.number(Settings.POOL_PATIENCE), spark.poolMemory());
     store = store(settings, ".store", this::storeFailed);
-    sent = settings.word(Settings.RECOVERY).equals("resend") ? store(settings, ".sent", (shuffle, cause) -> LOG.warn(
-        "Copies of sent segments of shuffle {} can no longer be stored here; if a home is lost, maps will run again", shuffle, cause))
+    sent = settings.word(Settings.RECOVERY).equals("resend")
+        ? store(settings, ".sent", (shuffle, cause) -> LOG.warn(
+            "Copies of sent segments of shuffle {} can no longer be stored here; if a home is lost, maps will run again", shuffle, cause))
         : null;
     outbox = new Outbox(pool, this, this::planWanted, limits);
     metrics = new NodeMetrics().with("sentParcels", () -> outbox.counters().parcels())

@@ -96,7 +96,8 @@ public final class PartitionOpener {
     while (true) {
       Executor home = location.homes().get(partition - start);
       PartitionSource source = home.id().equals(node.executorId())
-          ? new PartitionSource.Local(node.store(), shuffle, partition) : remote.remote(home, shuffle, partition);
+          ? new PartitionSource.Local(node.store(), shuffle, partition)
+          : remote.remote(home, shuffle, partition);
       try {
         PartitionIndex index = source.index();
         WinningSegments.Selection selection = WinningSegments.select(index, writers(partition));

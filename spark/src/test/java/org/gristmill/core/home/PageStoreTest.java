@@ -27,7 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(300)
 class PageStoreTest {
-  @TempDir Path folder;
+  @TempDir
+  Path folder;
   private final List<Integer> failed = Collections.synchronizedList(new ArrayList<>());
   private PageStore store;
 

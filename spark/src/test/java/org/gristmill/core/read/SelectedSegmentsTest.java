@@ -33,12 +33,13 @@ class SelectedSegmentsTest {
     public void waited(long millis) {}
   };
 
-  @TempDir Path folder;
+  @TempDir
+  Path folder;
   private PageStore store;
 
   @BeforeEach
   void receive() throws Exception {
-    store = new PageStore(1, (disk, shuffle) -> folder.resolve("store").toFile(), (shuffle, cause) -> { }, 1 << 20, 1 << 20, 60_000);
+    store = new PageStore(1, (disk, shuffle) -> folder.resolve("store").toFile(), (shuffle, cause) -> {}, 1 << 20, 1 << 20, 60_000);
     store.receive(List.of(segment(2, 0, true, "2a"), segment(1, 1, true, "1b"), segment(0, 0, true, "0a"), segment(1, 0, false, "1a")));
   }
 

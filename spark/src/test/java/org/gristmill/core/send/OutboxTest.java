@@ -71,8 +71,7 @@ class OutboxTest {
   private final Net net = new Net();
   private final List<Integer> wanted = Collections.synchronizedList(new ArrayList<>());
   private final PagePool pool = new PagePool(10_000, 100, 600_000, memory());
-  private final Outbox outbox =
-      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1));
+  private final Outbox outbox = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1));
 
   private static PagePool.Reservation memory() {
     return new PagePool.Reservation() {

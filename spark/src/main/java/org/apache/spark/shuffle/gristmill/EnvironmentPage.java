@@ -28,8 +28,10 @@ final class EnvironmentPage {
   }
 
   void fellBack(int shuffle, RDD<?> maps, FallbackReason.Found reason) {
-    String all = reason.always() ? "every shuffle of this application: " : "shuffle " + shuffle + ", of " + maps
-        + ", and perhaps later ones, which the driver's log names: ";
+    String all = reason.always()
+        ? "every shuffle of this application: "
+        : "shuffle " + shuffle + ", of " + maps
+            + ", and perhaps later ones, which the driver's log names: ";
     show("fallback." + reason.name(), all + reason.sentence(), maps);
   }
 

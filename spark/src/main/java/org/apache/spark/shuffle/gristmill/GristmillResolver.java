@@ -71,7 +71,8 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
             + Settings.READ_BYTES.key() + ")");
       }
       PageStore.InFile found = store.file(shuffle, partition, offset, bytes);
-      return found != null ? new FileSegmentManagedBuffer(transport, found.file(), found.offset(), bytes)
+      return found != null
+          ? new FileSegmentManagedBuffer(transport, found.file(), found.offset(), bytes)
           : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));
     } catch (IOException e) {
       throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here: " + e.getMessage(), e);

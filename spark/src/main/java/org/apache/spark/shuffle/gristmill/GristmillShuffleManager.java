@@ -173,8 +173,8 @@ public final class GristmillShuffleManager implements SparkTransfer {
     int shuffle = handle.shuffleId();
     ExecutorNode here = node();
     SparkReader.Metrics numbers = new SparkReader.Metrics(metrics, context);
-    PartitionSources remote = (home, of, partition) ->
-        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home, of, partition);
+    PartitionSources remote = (home, of, partition) -> new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home,
+        of, partition);
     MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
     PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
         startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, limits(ours));

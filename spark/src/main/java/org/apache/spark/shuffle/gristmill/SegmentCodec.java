@@ -38,7 +38,8 @@ final class SegmentCodec {
     small = CompressionCodec$.MODULE$.createCodec(conf.clone().set("spark.io.compression.lz4.blockSize", blockBytes)
         .set("spark.io.compression.snappy.blockSize", blockBytes).set("spark.io.compression.zstd.bufferSize", blockBytes));
     lz4BlockBytes = compresses && !streams.encryptionEnabled() && small.getClass() == LZ4CompressionCodec.class
-        ? conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k") : 0;
+        ? conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k")
+        : 0;
     concatenates = !compresses || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(small);
   }
 
@@ -49,7 +50,8 @@ final class SegmentCodec {
 
   private void write(int shuffle, GrowingBuffer body, GrowingBuffer to) throws IOException {
     try (OutputStream out = compresses && body.length() <= SMALL_BYTES
-        ? small.compressedOutputStream(streams.wrapForEncryption(to)) : streams.wrapStream(block(shuffle), to)) {
+        ? small.compressedOutputStream(streams.wrapForEncryption(to))
+        : streams.wrapStream(block(shuffle), to)) {
       out.write(body.bytes(), 0, body.length());
     }
   }

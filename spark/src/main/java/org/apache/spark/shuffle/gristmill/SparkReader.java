@@ -44,7 +44,8 @@ final class SparkReader<K, V, C> implements ShuffleReader<K, C> {
       result = sparkSorted(interruptible(records));
     } else if (dependency.aggregator().isDefined()) {
       Aggregator<K, V, C> aggregator = dependency.aggregator().get();
-      result = as(dependency.mapSideCombine() ? aggregator.combineCombinersByKey(interruptible(records), context)
+      result = as(dependency.mapSideCombine()
+          ? aggregator.combineCombinersByKey(interruptible(records), context)
           : aggregator.combineValuesByKey(interruptible(records), context));
     } else {
       return interruptible(records);

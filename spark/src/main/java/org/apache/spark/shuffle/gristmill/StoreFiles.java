@@ -28,7 +28,7 @@ final class StoreFiles implements PageStore.FileChooser {
 
   /** Spark hashes a file's name to a disk: try names until it is the one wanted. */
   private static Path folder(DiskBlockManager disks, int disk) {
-    for (int salt = 0; ; salt++) {
+    for (int salt = 0;; salt++) {
       File folder = disks.getFile("gristmill_" + salt);
       if (folder.getParentFile().getParentFile().equals(disks.localDirs()[disk])) {
         return folder.toPath();

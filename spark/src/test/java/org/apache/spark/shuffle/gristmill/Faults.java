@@ -126,8 +126,7 @@ abstract class Faults {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
       Random random = new Random(seed);
       Behaviour seeded = new Behaviour(seed, behaviour.failures, behaviour.slowMs);
-      CompletableFuture<Map<Integer, Long>> job =
-          CompletableFuture.supplyAsync(() -> new TreeMap<>(sums(seeded, 100).collectAsMap()));
+      CompletableFuture<Map<Integer, Long>> job = CompletableFuture.supplyAsync(() -> new TreeMap<>(sums(seeded, 100).collectAsMap()));
       Thread.sleep((long) (random.nextDouble() * jobMs));
       fault.strike(random);
       assertEquals(expected(), job.get(), "seed " + seed);

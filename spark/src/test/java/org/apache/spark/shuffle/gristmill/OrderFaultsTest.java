@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
  * had other last digits when they were made again. The sort shuffle finishes such a job.
  */
 class OrderFaultsTest extends Faults {
-  private static final List<OrderDependentJobs> QUICK =
-      List.of(OrderDependentJobs.RDD_SUMS, OrderDependentJobs.SQL_SUMS, OrderDependentJobs.SQL_SALTS);
+  private static final List<OrderDependentJobs> QUICK = List.of(OrderDependentJobs.RDD_SUMS, OrderDependentJobs.SQL_SUMS,
+      OrderDependentJobs.SQL_SALTS);
 
   OrderFaultsTest() {
     super(Recovery.RECOMPUTE);

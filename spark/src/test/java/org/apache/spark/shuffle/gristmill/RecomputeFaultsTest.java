@@ -34,7 +34,9 @@ class RecomputeFaultsTest extends RedoFaults {
   }
 
   /** Spark's own treatment of maps that do not write the same again. */
-  private enum Checksums { NONE, COMPARED, ROLLED_BACK }
+  private enum Checksums {
+    NONE, COMPARED, ROLLED_BACK
+  }
 
   /**
    * {@code select(f(id) as k).repartition(16, 'k')}, with {@code f} a UDF marked as not deterministic, lost and doubled
@@ -76,8 +78,10 @@ class RecomputeFaultsTest extends RedoFaults {
     Dataset<Row> drawn = sql.range(0, (long) MAPS * ROWS_PER_MAP, 1, MAPS).toDF("id")
         .withColumn("k", udf(draw, DataTypes.LongType).asNondeterministic().apply(col("id")))
         .withColumn("attempt", udf(attempt, DataTypes.LongType).asNondeterministic().apply(col("id"))).repartition(16, col("k"));
-    return twice ? drawn.withColumn("same", udf(same, DataTypes.LongType).asNondeterministic().apply(col("id")))
-        .repartition(PARTITIONS, col("same")) : drawn;
+    return twice
+        ? drawn.withColumn("same", udf(same, DataTypes.LongType).asNondeterministic().apply(col("id")))
+            .repartition(PARTITIONS, col("same"))
+        : drawn;
   }
 
   private static void check(List<Row> found, String of) {

@@ -29,7 +29,9 @@ abstract class RedoFaults extends HomeFaults {
   }
 
   /** When an executor is killed: after a number of tasks of this stage, or before the next job. */
-  enum Moment { MAPS, SECOND_MAPS, REDUCERS, NEXT_JOB }
+  enum Moment {
+    MAPS, SECOND_MAPS, REDUCERS, NEXT_JOB
+  }
 
   @Test
   void rowsOfMapsThatDrawAnewAreNeverMixed() throws Exception {
@@ -51,7 +53,9 @@ abstract class RedoFaults extends HomeFaults {
     cluster.awaitExecutors(EXECUTORS);
     boolean kryo = random.nextBoolean();
     JavaPairRDD<Long, NondeterministicMaps.Row> first = kind.shuffled(cluster, MAPS, PARTITIONS, kryo, 50);
-    JavaPairRDD<Long, NondeterministicMaps.Row> rows = moment == Moment.SECOND_MAPS ? NondeterministicMaps.again(cluster, first, PARTITIONS, kryo, 50) : first;
+    JavaPairRDD<Long, NondeterministicMaps.Row> rows = moment == Moment.SECOND_MAPS
+        ? NondeterministicMaps.again(cluster, first, PARTITIONS, kryo, 50)
+        : first;
     return struck(moment, random, of, List.of(OURS), () -> kind.check(rows.values().map(row -> {
       Thread.sleep(1 + row.rows % 2); // a reducer takes a while
       return row;

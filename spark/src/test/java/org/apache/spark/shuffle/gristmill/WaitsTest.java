@@ -73,7 +73,7 @@ class WaitsTest {
   /** A reader whose home never answered waited for the index of its partition for ever. */
   @Test
   void aHomeThatSaysNothingIsNotWaitedFor() {
-    PartitionSource source = remote(listener -> { }, 50);
+    PartitionSource source = remote(listener -> {}, 50);
     IOException index = assertThrows(IOException.class, source::index);
     assertTrue(index.getMessage().contains("executor 7") && index.getMessage().contains("spark.gristmill.timeout"), index.toString());
     IOException piece = assertThrows(IOException.class, () -> source.await(source.read(0, 10)));
@@ -182,7 +182,8 @@ class WaitsTest {
    */
   @Test
   void anErrorWhileAParcelIsTakenInReachesItsSender() {
-    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(key -> null), () -> sneak(new StackOverflowError("too deep")), null);
+    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(key -> null),
+        () -> sneak(new StackOverflowError("too deep")), null);
     StreamCallbackWithID parcel = resolver.putShuffleBlockAsStream(BlockNames.parcel(1, 1, 0), null);
     assertTrue(assertThrows(IOException.class, () -> parcel.onComplete("")).getMessage().contains("too deep"));
   }
