@@ -192,7 +192,7 @@ mod tests {
     fn help_fits_one_screen_and_short_help_leaves_strategies_out() {
         let mut command = Command::command().term_width(100);
         command.build();
-        assert!(command.render_long_help().to_string().lines().count() <= 32);
+        assert!(command.render_help().to_string().lines().count() <= 32);
         let count = command.find_subcommand_mut("word-count").expect("it is there");
         let (short, long) = (count.render_help().to_string(), count.render_long_help().to_string());
         for strategy in ["--exchange", "--buffer", "--combine", "--pages", "--partitions", "--placement"] {
