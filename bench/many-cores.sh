@@ -2,7 +2,8 @@
 # Where more workers stop helping on this machine: six applications, threads against processes,
 # page policies, and placement on nodes if there are several.
 #
-# It needs no network and nothing but binaries of gristmill and, beside it, gristmill-lab, which are built without shared libraries like this:
+# It needs no network and nothing but binaries of gristmill and, beside it, gristmill-lab, which are built without
+# shared libraries like this:
 #
 #   RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --package gristmill-cli --package gristmill-lab \
 #     --target x86_64-unknown-linux-gnu

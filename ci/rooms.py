@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Checks that imports run one way: a module imports only from those above it in its list. So there is no circle of files.
+"""Checks that imports run one way: a module imports only from those above it in its list. So there is no circle of
+files.
 
     ci/rooms.py            fails with one line for each import that climbs
     ci/rooms.py --list     prints the rooms in their order, each with the first line of its documentation
 
-Rust: the `mod` lines in lib.rs, main.rs or mod.rs define the order. A file with modules below it comes after them: it may use them,
-but they may not use its definitions. Tests are not checked.
+Rust: the `mod` lines in lib.rs, main.rs or mod.rs define the order. A file with modules below it comes after them: it
+may use them, but they may not use its definitions. Tests are not checked.
 
-Python: the comment at the head of python/gristmill/__init__.py lists the modules of each package. Imports inside of functions count, and
-so do names that are given to `import_module`. No module imports a private name of another.
+Python: the comment at the head of python/gristmill/__init__.py lists the modules of each package. Imports inside of
+functions count, and so do names that are given to `import_module`. No module imports a private name of another.
 """
 
 import ast

@@ -336,7 +336,8 @@ fn a_device_is_refused_and_an_endless_pipe_leaves_room_on_the_disk() {
         assert!(refused.contains("it is a device, and may never end. Let head or dd"), "{refused}");
     }
     assert!(answer(&mut word_count(["/dev/null"])).is_empty());
-    // No disk has that much space, so each job finds less than it must leave free. The default is a tenth of the free space.
+    // No disk has that much space, so each job finds less than it must leave free. The default is a tenth of the free
+    // space.
     let mut endless = Command::new("yes").stdout(Stdio::piped()).spawn().expect("started");
     let pipe = endless.stdout.take().expect("a pipe");
     let refused = complaint(word_count(["--keep-free", "1000TiB", "--spill-dir"]).arg(dir.path()).stdin(pipe), 1);
@@ -693,8 +694,8 @@ fn a_pipe_is_copied_to_the_spill_folder_or_read_directly() {
     }
 }
 
-/// `(sleep 60; echo x) | gristmill word-count --deadline 2s` took a minute and succeeded, and a FIFO without a writer was
-/// waited for without end: the deadline counted from the end of the copy.
+/// `(sleep 60; echo x) | gristmill word-count --deadline 2s` took a minute and succeeded, and a FIFO without a writer
+/// was waited for without end: the deadline counted from the end of the copy.
 #[test]
 fn a_deadline_counts_while_a_pipe_is_awaited_or_copied() {
     let dir = tempfile::tempdir().expect("a directory");

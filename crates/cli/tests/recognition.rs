@@ -74,7 +74,8 @@ fn an_encoding_that_is_named_is_checked_and_bytes_names_none() {
 
 #[test]
 fn binary_pairs_are_never_decoded() {
-    // `linear-regression --encoding latin1 pairs` decoded pairs of bytes to UTF-8 and fitted a line through that, status 0.
+    // `linear-regression --encoding latin1 pairs` decoded pairs of bytes to UTF-8 and fitted a line through that,
+    // status 0.
     let folder = Folder::new();
     let bytes = folder.file("bytes", [1, 2, 200, 201, 3, 4, 250, 251].repeat(10));
     let numbers = folder.file("numbers", [1, 0, 0, 0, 200, 0, 0, 0].repeat(10));
@@ -233,7 +234,8 @@ fn frames_without_content_belong_to_lz4_too() {
 
 #[test]
 fn what_follows_the_last_frame_is_named_with_its_place() {
-    // A gzip file behind a zstd file was "damaged zstd data (Unknown frame descriptor)", and odd padding of xz "lzma data error".
+    // A gzip file behind a zstd file was "damaged zstd data (Unknown frame descriptor)", and odd padding of xz "lzma
+    // data error".
     let folder = Folder::new();
     let gzip = Packing::Gzip.pack(b"2\n", 10);
     for (packing, name) in

@@ -57,7 +57,8 @@ fn text_in_utf_16_or_with_a_mark_is_counted_as_the_text_that_it_is() {
 
 #[test]
 fn every_command_on_text_reads_utf_16_and_takes_marks_off_every_file() {
-    // string-match took the mark off the keys and not off the data; sort wrote it into the middle of its result; group-by refused UTF-16.
+    // string-match took the mark off the keys and not off the data; sort wrote it into the middle of its result;
+    // group-by refused UTF-16.
     let folder = Folder::new();
     let lines = "kayak\nanna\nkayak\n";
     let table = "k,v\na,1\nb,2\na,4\n";

@@ -17,13 +17,14 @@ pub struct JobOptions {
     engine: Engine,
 
     /// Where to list records and files that were set aside, with place and cause, as JSON lines [default: the name of
-    /// --output followed by .bad.jsonl; without --output bad-records.jsonl or, if there is such a file, bad-records.2.jsonl and
-    /// so on]
+    /// --output followed by .bad.jsonl; without --output bad-records.jsonl or, if there is such a file,
+    /// bad-records.2.jsonl and so on]
     #[arg(long, value_name = "FILE", help_heading = FAILURES)]
     pub bad_records: Option<PathBuf>,
 
-    /// Keep finished work in this folder: the same command, run again, continues where this one stopped. The folder is made
-    /// for this user alone, and removed when the result is complete; one that was there before stays, without these files
+    /// Keep finished work in this folder: the same command, run again, continues where this one stopped. The folder is
+    /// made for this user alone, and removed when the result is complete; one that was there before stays, without
+    /// these files
     #[arg(long, value_name = "DIR", help_heading = FAILURES)]
     pub checkpoint: Option<PathBuf>,
 

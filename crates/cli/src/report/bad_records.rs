@@ -85,8 +85,8 @@ pub fn place(asked: Option<&Path>, output: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Returns the name of the list if no option gives one: the first of `bad-records.jsonl`, `bad-records.2.jsonl` and so on
-/// that is no file yet, so that the list of an earlier run is kept.
+/// Returns the name of the list if no option gives one: the first of `bad-records.jsonl`, `bad-records.2.jsonl` and so
+/// on that is no file yet, so that the list of an earlier run is kept.
 fn unused_name() -> PathBuf {
     let mut names = (1..).map(|number| match number {
         1 => PathBuf::from("bad-records.jsonl"),

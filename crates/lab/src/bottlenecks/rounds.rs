@@ -5,8 +5,8 @@
 //! 2. A file that has been read is put into a queue, and wakes one worker.
 //! 3. A worker takes a file out of the queue and counts.
 //!
-//! The engine has no such readers ([67](../../../../docs/decisions/67-readers-of-their-own-are-an-application.md)): this
-//! is what it is compared with.
+//! The engine has no such readers ([67](../../../../docs/decisions/67-readers-of-their-own-are-an-application.md)):
+//! this is what it is compared with.
 
 use std::collections::VecDeque;
 use std::io::Read;

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Map;
 import org.gristmill.core.plan.Emission;
-import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Lineage;
 import org.gristmill.core.plan.Location;
 import org.gristmill.core.plan.PlanUpdate;
