@@ -189,8 +189,7 @@ def main():
                         print(f"FAILED: {case.name}, {name}, seed {seed}: {wrong}", flush=True)
                     shutil.rmtree(place)
                 print(
-                    f"{case.name}, {name}: {options.count} runs, {strikes_total} signals; "
-                    f"undisturbed {took:.1f} s, longest {longest:.1f} s",
+                    f"{case.name}, {name}: {options.count} runs, {strikes_total} signals; undisturbed {took:.1f} s, longest {longest:.1f} s",
                     flush=True,
                 )
     print(f"{failed} failed")

@@ -35,9 +35,7 @@ def main():
     with gzip.open(sys.argv[1], "rt") as file:
         rows = list(csv.DictReader(file))
     lines = {(kind, way): gains(rows, kind, way) for kind in KINDS for way in WAYS}
-    smooth = {
-        key: [statistics.mean(line[max(0, at - AROUND) : at + AROUND + 1]) for at in range(len(line))] for key, line in lines.items()
-    }
+    smooth = {key: [statistics.mean(line[max(0, at - AROUND) : at + AROUND + 1]) for at in range(len(line))] for key, line in lines.items()}
     low = min(0, *(min(line) for line in smooth.values())) // 1
     high = -(-max(max(line) for line in smooth.values()) // 1)
     count = max(len(line) for line in smooth.values())

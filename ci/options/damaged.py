@@ -77,7 +77,7 @@ class Read:
         # Without `strict`, text behind a closing quote belongs to the field, so the reader finds the end of the row.
         lenient, before, width = csv.reader(lines, **syntax), 0, None
         for row in lenient:
-            source = lines[before:lenient.line_num]
+            source = lines[before : lenient.line_num]
             line = 1 + "".join(lines[:before]).count("\n")
             before = lenient.line_num
             if not row:

@@ -92,6 +92,7 @@ def compare(rows, expected, ordered):
 
 # One run.
 
+
 class Output:
     """The destination of a command's answer, and the way to read it back."""
 

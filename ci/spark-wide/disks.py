@@ -13,8 +13,7 @@ from cluster import standalone
 from session import FOLDER, main, require, session
 
 MAPS, RECORDS, BYTES = 16, 40, 100_000  # 64 MB that do not compress
-SETTINGS = {"spark__gristmill__store__bytes": "4m", "spark__executor__cores": 1, "spark__executor__memory": "1g",
-            "spark__cores__max": 2}
+SETTINGS = {"spark__gristmill__store__bytes": "4m", "spark__executor__cores": 1, "spark__executor__memory": "1g", "spark__cores__max": 2}
 
 
 def record(number):
@@ -44,8 +43,7 @@ def disk(name):
 
 @contextlib.contextmanager
 def cluster(local_folders, **more):
-    with standalone(local_folders, int(os.environ.get("GRISTMILL_PORT", 7177))) as master, \
-            session(master=master, **SETTINGS | more) as spark:
+    with standalone(local_folders, int(os.environ.get("GRISTMILL_PORT", 7177))) as master, session(master=master, **SETTINGS | more) as spark:
         yield spark
 
 
@@ -97,7 +95,7 @@ SPILLING = {"spark__gristmill__store__bytes": "1g", "spark__shuffle__spill__numE
 
 def reader_spill(local_folders, may_fail):
     """Rows that a reduce task sorts, in SQL, and records that it sorts, in an RDD of Java strings."""
-    lines = [record(number)[:BYTES // 2].hex() for number in range(MAPS * RECORDS)]
+    lines = [record(number)[: BYTES // 2].hex() for number in range(MAPS * RECORDS)]
     for number in range(MAPS):
         with open(os.path.join(disk(f"text/{number}"), "lines"), "w") as file:
             file.write("\n".join(lines[number::MAPS]) + "\n")
@@ -123,8 +121,12 @@ def reader_spill(local_folders, may_fail):
 
 def disk_was_full():
     """Whether an executor has said so in its log."""
-    return any("No space left" in open(os.path.join(folder, name), errors="replace").read()
-               for folder, _, names in os.walk(FOLDER) for name in names if name == "stderr")
+    return any(
+        "No space left" in open(os.path.join(folder, name), errors="replace").read()
+        for folder, _, names in os.walk(FOLDER)
+        for name in names
+        if name == "stderr"
+    )
 
 
 def spilling(local_folders):
@@ -149,6 +151,13 @@ def reader_spills_with_one_of_two_disks_full():
 
 
 if __name__ == "__main__":
-    main({"one-of-two-disks-full": one_of_two_disks_full, "one-executor-full": one_executor_full, "all-disks-full": all_disks_full,
-          "reader-spills-on-full-disk": reader_spills_on_full_disk, "reader-spills-on-full-disks": reader_spills_on_full_disks,
-          "reader-spills-with-one-of-two-disks-full": reader_spills_with_one_of_two_disks_full})
+    main(
+        {
+            "one-of-two-disks-full": one_of_two_disks_full,
+            "one-executor-full": one_executor_full,
+            "all-disks-full": all_disks_full,
+            "reader-spills-on-full-disk": reader_spills_on_full_disk,
+            "reader-spills-on-full-disks": reader_spills_on_full_disks,
+            "reader-spills-with-one-of-two-disks-full": reader_spills_with_one_of_two_disks_full,
+        }
+    )

@@ -11,9 +11,15 @@ from processes import executors
 from session import FOLDER, OURS, main, require, session
 
 ROWS, PARTITIONS = 20_000, 2
-ALLOCATION = {"spark__dynamicAllocation__enabled": "true", "spark__dynamicAllocation__minExecutors": 1,
-              "spark__dynamicAllocation__initialExecutors": 4, "spark__dynamicAllocation__maxExecutors": 4,
-              "spark__dynamicAllocation__executorIdleTimeout": "8s", "spark__executor__cores": 1, "spark__locality__wait": "5s"}
+ALLOCATION = {
+    "spark__dynamicAllocation__enabled": "true",
+    "spark__dynamicAllocation__minExecutors": 1,
+    "spark__dynamicAllocation__initialExecutors": 4,
+    "spark__dynamicAllocation__maxExecutors": 4,
+    "spark__dynamicAllocation__executorIdleTimeout": "8s",
+    "spark__executor__cores": 1,
+    "spark__locality__wait": "5s",
+}
 LIMIT_S = 240
 
 
@@ -103,9 +109,14 @@ def idle_executors():
 
 def idle_executors_decommissioned():
     """With a timeout for shuffle data they go in spite of it, and hand their partitions over."""
-    with session(master="local-cluster[4,1,1024]", **ALLOCATION, spark__dynamicAllocation__shuffleTracking__timeout="4s",
-                 spark__decommission__enabled="true", spark__storage__decommission__enabled="true",
-                 spark__storage__decommission__replicationReattemptInterval="2s") as spark:
+    with session(
+        master="local-cluster[4,1,1024]",
+        **ALLOCATION,
+        spark__dynamicAllocation__shuffleTracking__timeout="4s",
+        spark__decommission__enabled="true",
+        spark__storage__decommission__enabled="true",
+        spark__storage__decommission__replicationReattemptInterval="2s",
+    ) as spark:
         all_executors(spark, 4)
         shuffled = sums(spark, 8)
         require(shuffled.collectAsMap() == expected(), "sums before executors go")

@@ -57,6 +57,7 @@ def group_by_key(spark, marks, rows):
     def collect():
         groups = marks.tasks("result", pairs(spark, marks, 97, rows).groupByKey(PARTITIONS)).mapValues(sorted)
         return lambda: sorted(groups.collect())
+
     return collect(), sorted((k, sorted(v)) for k, v in grouped(rows, 97).items())
 
 
@@ -94,6 +95,7 @@ def joined(spark, marks, rows):
 
 def frame_with_udf(spark, marks, rows):
     from pyspark.sql.functions import udf
+
     frame = spark.createDataFrame(pairs(spark, marks, 997, rows), "k long, t string")
     half = udf(lambda t: int(t[:5]) // 2, "long")
     sums = frame.withColumn("h", half("t")).groupBy("k").sum("h")
@@ -105,6 +107,7 @@ def frame_with_udf(spark, marks, rows):
 
 def frame_with_udf_and_join(spark, marks, rows):
     from pyspark.sql.functions import udf
+
     frame = spark.createDataFrame(pairs(spark, marks, 997, rows), "k long, t string")
     other = spark.range(0, 997, 3, 4).select("id", udf(lambda k: k * k, "long")("id").alias("square"))
     found = marks.tasks("result", frame.join(other, frame.k == other.id).select("k", "t", "square").rdd)
@@ -146,11 +149,19 @@ def struck(job, marks, moment, chance):
 def kills(runs=1, seed=1, recovery="recompute", only=None):
     """Each job at each moment, with these seeds."""
     jobs = 0
-    with session(master=f"local-cluster[{EXECUTORS},1,1024]", spark__deploy__maxExecutorRetries=-1,
-                 spark__sql__autoBroadcastJoinThreshold=-1, spark__shuffle__io__retryWait="200ms", spark__network__timeout="60s",
-                 spark__gristmill__recovery=recovery, spark__gristmill__read__bytes=READ_BYTES, spark__gristmill__page__bytes="16k",
-                 spark__gristmill__segment__bytes="4k", spark__executor__memory="700m",
-                 spark__serializer=f"org.apache.spark.serializer.{'Kryo' if seed % 2 else 'Java'}Serializer") as spark:
+    with session(
+        master=f"local-cluster[{EXECUTORS},1,1024]",
+        spark__deploy__maxExecutorRetries=-1,
+        spark__sql__autoBroadcastJoinThreshold=-1,
+        spark__shuffle__io__retryWait="200ms",
+        spark__network__timeout="60s",
+        spark__gristmill__recovery=recovery,
+        spark__gristmill__read__bytes=READ_BYTES,
+        spark__gristmill__page__bytes="16k",
+        spark__gristmill__segment__bytes="4k",
+        spark__executor__memory="700m",
+        spark__serializer=f"org.apache.spark.serializer.{'Kryo' if seed % 2 else 'Java'}Serializer",
+    ) as spark:
         for number in range(seed, seed + runs):
             for make in JOBS:
                 for moment in MOMENTS:
@@ -165,8 +176,7 @@ def kills(runs=1, seed=1, recovery="recompute", only=None):
                     found, before = struck(job, marks, moment, chance)
                     shutil.rmtree(marks.folder, ignore_errors=True)
                     jobs += 1
-                    print(of, reason(found) if isinstance(found, Exception) else "right" if found == before == expected else "WRONG",
-                          flush=True)
+                    print(of, reason(found) if isinstance(found, Exception) else "right" if found == before == expected else "WRONG", flush=True)
                     require(not isinstance(found, Exception), f"{of}: {found}"[:3000])
                     require(found == before == expected, f"{of}: {len(found)} rows, {len(expected)} expected")
     return f"right, {jobs} jobs"

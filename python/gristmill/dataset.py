@@ -221,9 +221,7 @@ class Dataset(Exports[T]):
         """
         return Dataset(nodes.Shuffle(self._node, "sort", function=Order("key"), descending=descending))
 
-    def join(
-        self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: nodes.JoinKind = "inner"
-    ) -> Dataset[tuple[K, Any]]:
+    def join(self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: nodes.JoinKind = "inner") -> Dataset[tuple[K, Any]]:
         """Joins two datasets of pairs by key.
 
         The records are `(key, (left value, right value))`, for each combination of values of a key.
@@ -419,9 +417,7 @@ class Groups(Generic[K, V]):
     def __init__(self, node: nodes.Node) -> None:
         self._node = node
 
-    def map_groups(
-        self, function: Callable[[K, Any], Iterable[U]], format: Literal["list", "numpy"] = "list"
-    ) -> Dataset[U]:
+    def map_groups(self, function: Callable[[K, Any], Iterable[U]], format: Literal["list", "numpy"] = "list") -> Dataset[U]:
         """Replaces each group by the records that `function(key, values)` returns or yields, in the order of the keys.
 
         The values are a list in any order; with the format `numpy` they are a one-dimensional array. The values of one key must fit

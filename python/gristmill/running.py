@@ -200,9 +200,7 @@ class RunningJob(Generic[T]):
     def __enter__(self) -> RunningJob[T]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.cancel()
         self._thread.join(_ENDING_SECONDS)
 

@@ -88,7 +88,6 @@ def test_a_worker_that_dies_in_a_long_job_takes_nothing_with_it_that_was_reduced
     assert (len(stage["deaths"]), stage["rounds"]) == (1, 1)
 
 
-
 def test_workers_that_run_out_of_memory_together_work_one_by_one(tmp_path: Path) -> None:
     """They died until the job failed. The status is that of a worker which the system refuses memory."""
     lock = tmp_path / "lock"

@@ -40,7 +40,7 @@ def test_the_error_names_the_record_and_its_place(numbers: Path) -> None:
     assert error.__cause__.args == ("two",)
     assert str(error).splitlines()[0] == "LookupError: two"
     shown = "".join(traceback.format_exception(error))
-    assert shown.index('raise LookupError(line)') < shown.index("numbers, line 2, byte 4"), "the user's own traceback is first"
+    assert shown.index("raise LookupError(line)") < shown.index("numbers, line 2, byte 4"), "the user's own traceback is first"
 
 
 def test_errors_travel_between_processes(numbers: Path) -> None:
@@ -167,9 +167,7 @@ def test_mistakes_are_clear_errors() -> None:
         ({"engine": "cloud"}, ValueError, '"machine", "spark", a session of Spark, or "local"'),
     ],
 )
-def test_a_wrong_setting_is_an_error_and_changes_nothing(
-    changes: dict[str, object], error: type[Exception], message: str, engine: str
-) -> None:
+def test_a_wrong_setting_is_an_error_and_changes_nothing(changes: dict[str, object], error: type[Exception], message: str, engine: str) -> None:
     with pytest.raises(error, match=message):
         gm.configure(**changes)
     with gm.configure() as settings:

@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
 
-RULES = '''
+RULES = """
 import abc, collections, enum, functools, threading, time
 from dataclasses import dataclass
 
@@ -91,9 +91,9 @@ def clock(n):
 
 def counted(n):
     return collections.Counter("aab")["a"]
-'''
+"""
 
-OTHER = '''
+OTHER = """
 import rules
 from rules import helper
 import pkg.sub
@@ -105,7 +105,7 @@ def inside(n):
     import late
     from pkg import sub
     return late.VALUE, sub.X
-'''
+"""
 
 START = """
 import importlib, sys, threading, time
@@ -184,9 +184,7 @@ def ran(program: str, way: str, folder: Path) -> str:
     (folder / "pkg/__init__.py").write_text("")
     (folder / "pkg/sub.py").write_text("X = 'as imported'\n")
     (folder / "job.py").write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-B", folder / "job.py", way], capture_output=True, text=True, timeout=120, cwd=folder, check=False
-    )
+    done = subprocess.run([sys.executable, "-B", folder / "job.py", way], capture_output=True, text=True, timeout=120, cwd=folder, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

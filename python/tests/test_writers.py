@@ -234,7 +234,7 @@ def test_homes_and_bytes_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 # What is written can be read.
 
-SURROGATES = st.text(st.sampled_from("a\ud800\udc80\udfff\u2028\"\\\n\r,"), max_size=5)
+SURROGATES = st.text(st.sampled_from('a\ud800\udc80\udfff\u2028"\\\n\r,'), max_size=5)
 
 
 @RERUN

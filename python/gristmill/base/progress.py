@@ -29,9 +29,7 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self.screen is not None and self.is_shown:
             ended = "done in" if error is None else "ended after"
             self.screen.end(f"{ended} {time.monotonic() - self.began:.1f} s")

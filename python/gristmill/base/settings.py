@@ -174,9 +174,7 @@ class configure:
         self._token = _blocks.set({**_blocks.get(), **self._changes})
         return current()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         _blocks.reset(self._token)
 
 

@@ -34,9 +34,7 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     try:
         machine = import_module("gristmill.engines.machine.job")
     except ImportError as error:
-        raise PlanError(
-            f'the native part of gristmill is missing ({error}); gm.configure(engine="local") runs jobs in this process'
-        ) from error
+        raise PlanError(f'the native part of gristmill is missing ({error}); gm.configure(engine="local") runs jobs in this process') from error
     found: Run[Any] = machine.run(stage, settings)
     return found
 

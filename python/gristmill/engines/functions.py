@@ -127,9 +127,7 @@ class Side:
         """
         if self.source is not None and self.source.kind == "parquet":
             tables = (parquet_tables(share, self.source.options.get("columns")) for share in self._data(given))
-            return itertools.chain.from_iterable(
-                natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables)
-            )
+            return itertools.chain.from_iterable(natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables))
         records = self.records(given)
         if seed is not None and self.source is not None and not self.is_opened:
             records = seeded(records, seed, given)

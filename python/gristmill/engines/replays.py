@@ -40,9 +40,7 @@ def replay(error: JobError) -> list[Any]:
     ValueError: invalid literal for int() with base 10: 'two'
     """
     if error.call is None:
-        raise GristmillError(
-            "this error has no function to run again: a worker died, or the function or its record cannot be pickled"
-        ) from error
+        raise GristmillError("this error has no function to run again: a worker died, or the function or its record cannot be pickled") from error
     call: Call = pickle.loads(error.call)
     return call.run()
 

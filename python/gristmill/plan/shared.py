@@ -67,9 +67,7 @@ class SharedArray:
     ((2, 3), 6, 6, [0, 7, 0])
     """
 
-    def __init__(
-        self, name: str, shape: tuple[int, ...], dtype: numpy.dtype[Any], copied: tuple[Any, str] | None = None
-    ) -> None:
+    def __init__(self, name: str, shape: tuple[int, ...], dtype: numpy.dtype[Any], copied: tuple[Any, str] | None = None) -> None:
         self.name, self.shape, self.dtype = name, shape, dtype
         self._array: Any = None
         self._lent: Any = None
@@ -153,8 +151,7 @@ class SharedArray:
     def _there(self) -> Any:
         if self._array is None:
             raise PlanError(
-                f"{self!r} is not here. Name it with Dataset.uses, behind the function; "
-                "that is one of map, filter, flat_map or map_batches"
+                f"{self!r} is not here. Name it with Dataset.uses, behind the function; that is one of map, filter, flat_map or map_batches"
             )
         return self._array
 

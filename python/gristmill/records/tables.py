@@ -78,8 +78,5 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
         "double": pyarrow.float64(),
     }
     names = ["key", "value"] if len(arrays) == 2 else ["value"]
-    made = [
-        pyarrow.Array.from_buffers(kinds[kind], count, [None, *map(pyarrow.py_buffer, buffers)])
-        for kind, count, buffers in arrays
-    ]
+    made = [pyarrow.Array.from_buffers(kinds[kind], count, [None, *map(pyarrow.py_buffer, buffers)]) for kind, count, buffers in arrays]
     return pyarrow.table(made, names=names)

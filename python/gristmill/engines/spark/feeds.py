@@ -247,9 +247,7 @@ class FromGroups:
     values: Callable[[Iterator[tuple[Any, ...]]], list[Any]] = field(default=lambda rows: _decoded(rows))
 
     def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
-        rows = itertools.chain.from_iterable(
-            zip(*(listed(batch, column) for column in (*KEY, *self.columns))) for batch in batches
-        )
+        rows = itertools.chain.from_iterable(zip(*(listed(batch, column) for column in (*KEY, *self.columns))) for batch in batches)
         for coded, group in itertools.groupby(rows, lambda row: row[0]):
             shown = _Shown()
             values = self.values(map(shown.see, group))

@@ -233,9 +233,7 @@ class _Job:
                 narrows.insert(0, Narrow(source, "flat_map", json_values))
         return self.task(rows, narrows, stage, sink)
 
-    def task(
-        self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: sinks.Sink
-    ) -> DataFrame:
+    def task(self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: sinks.Sink) -> DataFrame:
         """The rows that become of rows in Python: of the records of `stage`, if it is given."""
         self.token.check()
         end = _alone(stage.end) if stage is not None and isinstance(stage.end, Shuffle) else None

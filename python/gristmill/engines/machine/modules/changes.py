@@ -36,10 +36,7 @@ def differing(given: Digests, own: Mapping[str, Container[str]]) -> Names:
     given = {module: keys for module, keys in given.items() if module in sys.modules}
     # Classes may have attributes here that are gone in the program.
     here = digests({module: [name for name in keys if "." not in name] for module, keys in given.items()})
-    found = {
-        module: [name for name in {**keys, **here[module]} if keys.get(name) != here[module].get(name)]
-        for module, keys in given.items()
-    }
+    found = {module: [name for name in {**keys, **here[module]} if keys.get(name) != here[module].get(name)] for module, keys in given.items()}
     for module, names in own.items():
         # Those that are gone in the program.
         space = vars(sys.modules[module])
