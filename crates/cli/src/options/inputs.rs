@@ -41,8 +41,8 @@ pub struct Inputs {
 
     /// Read pipes directly, each by one worker, instead of copying them first. A worker that dies then ends the job.
     /// Only for subcommands that do not look at their input before the job: word-count, string-match, palindromes, sort
-    #[arg(long, help_heading = INPUT)]
-    no_retry: bool,
+    #[arg(long, alias = "no-retry", help_heading = INPUT)]
+    read_once: bool,
 
     /// The length of the longest record (for words: the longest word), less than 4GiB; a longer record is an error that
     /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a sixth of
@@ -139,7 +139,7 @@ impl Inputs {
     pub fn input(&self, memory_bytes: Option<usize>) -> Result<Input, Failure> {
         let prepared = |input: Input| {
             let input = memory_bytes.into_iter().fold(input, Input::memory);
-            input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.no_retry)
+            input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.read_once)
         };
         if self.paths.is_empty() && self.files_from.is_none() {
             if io::stdin().is_terminal() {
