@@ -1,4 +1,5 @@
-//! `gristmill-lab experiment`: the comparisons of DMR and MR-Search (docs/bibliography.md) on this machine, in one report.
+//! `gristmill-lab experiment`: the comparisons of DMR and MR-Search (docs/bibliography.md) on this machine, in one
+//! report.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,8 +25,8 @@ use crate::{dmr, mr_search};
 
 /// Compare the strategies of the engine on this machine, and write a report about it
 ///
-/// Runs the applications with each strategy in turn, round after round. Writes report.html, a page that explains itself,
-/// and runs.csv with a row for each run.
+/// Runs the applications with each strategy in turn, round after round. Writes report.html, a page that explains
+/// itself, and runs.csv with a row for each run.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Experiment {
@@ -49,8 +50,8 @@ pub struct Experiment {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
 
-    /// How many rounds of a comparison to repeat at most because other programs used more than a tenth of the processors
-    /// [default: as many as --rounds]
+    /// How many rounds of a comparison to repeat at most because other programs used more than a tenth of the
+    /// processors [default: as many as --rounds]
     #[arg(long, value_name = "N")]
     repeats: Option<u32>,
 

@@ -1,7 +1,7 @@
 //! `gristmill-lab generate`: makes input for the applications from a seed.
 //!
-//! The large size is that of DMR (Yu and Zhang 2017, table 1; docs/bibliography.md). The small size is for a first look, the medium one for
-//! measuring on a small machine.
+//! The large size is that of DMR (Yu and Zhang 2017, table 1; docs/bibliography.md). The small size is for a first
+//! look, the medium one for measuring on a small machine.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -70,7 +70,8 @@ pub enum Dataset {
     Sort,
     /// A directory of small texts, 1 KiB each: 1,000, 10,000, 50,000
     SmallFiles,
-    /// A directory of lines of the letter a, one in each file: 1,000 of 1 kB, 10,000 of 100 kB, 50,000 of 500 kB (25 GB)
+    /// A directory of lines of the letter a, one in each file: 1,000 of 1 kB, 10,000 of 100 kB, 50,000 of 500 kB (25
+    /// GB)
     Palindromes,
 }
 

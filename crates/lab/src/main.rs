@@ -13,8 +13,8 @@
 //!  experiment   the comparisons of DMR and MR-Search in one report
 //! ```
 //!
-//! An experiment is one file, which has its options and runs it, and one line in the list below. The applications that it measures
-//! are those of `gristmill`: this program runs itself with the hidden subcommand `application`.
+//! An experiment is one file, which has its options and runs it, and one line in the list below. The applications that
+//! it measures are those of `gristmill`: this program runs itself with the hidden subcommand `application`.
 
 mod results;
 mod ops;

@@ -1,6 +1,7 @@
 //! Chooses programs that run together without starving each other of memory bandwidth.
 //!
-//! This is the policy of bandwidth-aware scheduling (Xu et al.; docs/bibliography.md), which comments here call the paper, as a library that makes no system call. In the order of the data flow:
+//! This is the policy of bandwidth-aware scheduling (Xu et al.; docs/bibliography.md), which comments here call the
+//! paper, as a library that makes no system call. In the order of the data flow:
 //!
 //! ```text
 //!  machine       the interface: decisions go out, reports of quanta come in

@@ -66,7 +66,8 @@ pub struct Decision {
     pub begin: Vec<ProgramId>,
     /// Programs that run.
     pub run: Run,
-    /// Whether to sample addresses, which costs time. Programs without samples are still in the phase of their last ones.
+    /// Whether to sample addresses, which costs time. Programs without samples are still in the phase of their last
+    /// ones.
     pub sample: bool,
 }
 
@@ -105,7 +106,8 @@ pub struct Ran {
     pub id: ProgramId,
     /// Processor time of all its threads.
     pub processor_us: f64,
-    /// The counts; `None` on a machine that cannot count. Without readings either, the system's own order is always kept.
+    /// The counts; `None` on a machine that cannot count. Without readings either, the system's own order is always
+    /// kept.
     pub counts: Option<Counts>,
     /// Sampled instruction addresses, relative to the load address of the program's file.
     pub addresses: Vec<u64>,

@@ -12,9 +12,10 @@ use crate::results::ResultFile;
 
 /// Repeat the experiments about bandwidth-aware scheduling on a simulated machine
 ///
-/// The paper is that of Xu, Wu and Feng (docs/bibliography.md). Programs with the demands of SPEC CPU2006 run on eight simulated processors: under Linux, and under a scheduler that learns what
-/// memory bandwidth they need. Prints how many executions learning takes and how much faster groups of programs become. Nothing of
-/// this machine is measured: the same seed gives the same numbers everywhere.
+/// The paper is that of Xu, Wu and Feng (docs/bibliography.md). Programs with the demands of SPEC CPU2006 run on eight
+/// simulated processors: under Linux, and under a scheduler that learns what memory bandwidth they need. Prints how
+/// many executions learning takes and how much faster groups of programs become. Nothing of this machine is measured:
+/// the same seed gives the same numbers everywhere.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Simulate {

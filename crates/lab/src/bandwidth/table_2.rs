@@ -109,8 +109,8 @@ mod tests {
     fn larger_demands_and_higher_loads_need_more_executions() {
         let (ground, programs) = (Ground::paper(), Programs::new(1, crate::bandwidth::paper::ALONE_US));
         let executions = |rows: &[Covered]| -> f64 {
-            let of = |row: &Covered| row.executions.unwrap_or(row.executed + 1) as f64;
-            rows.iter().map(of).sum::<f64>() / rows.len() as f64
+            let needed = |row: &Covered| row.executions.unwrap_or(row.executed + 1) as f64;
+            rows.iter().map(needed).sum::<f64>() / rows.len() as f64
         };
         let [low, high] = [2, 8].map(|load| table_2(ground, &programs, load, 12, 1).0);
         let (heavy, light) = (executions(&high[..8]), executions(&high[16..]));

@@ -1,4 +1,5 @@
-//! Thread bottlenecks (Chen 2020; docs/bibliography.md): palindromes in many files, counted by readers and workers in rounds.
+//! Thread bottlenecks (Chen 2020; docs/bibliography.md): palindromes in many files, counted by readers and workers in
+//! rounds.
 //!
 //! ```text
 //!  rounds       the readers, the queue and the workers

@@ -1,11 +1,12 @@
-//! Palindromes as in thread bottlenecks (Chen 2020; docs/bibliography.md): readers and workers are threads of their own.
+//! Palindromes as in thread bottlenecks (Chen 2020; docs/bibliography.md): readers and workers are threads of their
+//! own.
 //!
 //! 1. In each round, every reader reads a chunk of files, one after the other, and then waits for the other readers.
 //! 2. A file that has been read is put into a queue, and wakes one worker.
 //! 3. A worker takes a file out of the queue and counts.
 //!
-//! The engine has no such readers ([67](../../../../docs/decisions/67-readers-of-their-own-are-an-application.md)): this is what
-//! it is compared with.
+//! The engine has no such readers ([67](../../../../docs/decisions/67-readers-of-their-own-are-an-application.md)):
+//! this is what it is compared with.
 
 use std::collections::VecDeque;
 use std::io::Read;

@@ -146,7 +146,7 @@ mod tests {
 
     /// Returns the texts of a chart as a reader sees them.
     fn labels(svg: &str) -> Vec<Label> {
-        let of = |text: &str| {
+        let label = |text: &str| {
             let value = |name: &str| text.split(name).nth(1).and_then(|rest| rest.split('\'').next()).expect("quoted");
             let anchor = match value("class='") {
                 "time" => Anchor::Start,
@@ -158,7 +158,7 @@ mod tests {
             let said = text.split('>').nth(1).and_then(|rest| rest.split('<').next()).expect("a text");
             Label::new(anchor, x, y, said)
         };
-        svg.split("<text ").skip(1).map(of).collect()
+        svg.split("<text ").skip(1).map(label).collect()
     }
 
     fn is_clear(labels: &[Label]) {

@@ -52,7 +52,8 @@ impl Variant {
         Variant { name: name.into(), arguments, preload: None, needs: Pairs::Any }
     }
 
-    /// Makes a strategy for a worker on each processor. There are at least two: a single worker has no other to hand a page to.
+    /// Makes a strategy for a worker on each processor. There are at least two: a single worker has no other to hand a
+    /// page to.
     pub fn on_all(processors: usize, name: &str, arguments: &str) -> Variant {
         Variant::new(name, &format!("--workers {} {arguments}", processors.max(2)))
     }

@@ -222,11 +222,11 @@ impl<K: Knowledge> Scheduler<K> {
         let target = match self.target.filter(|_| !self.settings.target_of_the_rest) {
             Some(target) => target,
             None => {
-                let of = |forecast: &Forecast| match self.settings.target_of_the_rest {
+                let work = |forecast: &Forecast| match self.settings.target_of_the_rest {
                     true => forecast.left,
                     false => forecast.whole,
                 };
-                let works: Vec<Work> = forecasts.values().map(of).collect();
+                let works: Vec<Work> = forecasts.values().map(work).collect();
                 self.knowledge.target(ideal_average_bandwidth(&works, slots.max(1.0) as usize))
             }
         };
@@ -385,8 +385,8 @@ pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Schedule
     drive_with(machine, scheduler, |_, _| None)
 }
 
-/// Runs programs until none is left. When a program arrives, `kept` returns what was kept of it from earlier sessions, so that nothing is read of
-/// others.
+/// Runs programs until none is left. When a program arrives, `kept` returns what was kept of it from earlier sessions,
+/// so that nothing is read of others.
 pub fn drive_with<M: Machine, K: Knowledge>(
     machine: &mut M,
     scheduler: &mut Scheduler<K>,
@@ -668,7 +668,8 @@ mod tests {
         }
     }
 
-    /// One that slept kept all others unknown, and one that was stopped while it waited could not tell when it no longer did.
+    /// One that slept kept all others unknown, and one that was stopped while it waited could not tell when it no
+    /// longer did.
     #[test]
     fn a_program_that_waits_need_not_be_known_and_is_not_stopped() {
         let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { gate: None, ..Settings::default() });

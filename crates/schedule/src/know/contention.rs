@@ -30,8 +30,8 @@ impl Default for Thresholds {
 impl Thresholds {
     /// Returns the state of each program in a quantum; `None` for a program that others may have slowed down.
     ///
-    /// `own` holds the bandwidth of each program while it ran, which may have been a part of the quantum; `system` is that of all programs in the whole quantum, and
-    /// `foreign` the part of it from outside the scheduler.
+    /// `own` holds the bandwidth of each program while it ran, which may have been a part of the quantum; `system` is
+    /// that of all programs in the whole quantum, and `foreign` the part of it from outside the scheduler.
     pub fn states(&self, own: &[f64], system: f64, foreign: f64, peak: f64) -> Vec<Option<Little>> {
         let low = self.own * peak;
         let intensive = own.iter().chain([&foreign]).filter(|own| **own > low).count();

@@ -9,8 +9,8 @@ use crate::know::store::{Program, Store};
 use crate::know::transitions::Transitions;
 use crate::machine::{Arrival, Counts, Key, Ran};
 
-/// Returns whether an execution counts as a chosen one (true) or as one in the system's order (false), by the share of its processor time in which
-/// programs were chosen. `None` for a mixture, which tells nothing.
+/// Returns whether an execution counts as a chosen one (true) or as one in the system's order (false), by the share of
+/// its processor time in which programs were chosen. `None` for a mixture, which tells nothing.
 pub fn is_chosen(share: f64) -> Option<bool> {
     match share {
         share if share >= 0.7 => Some(true),
@@ -61,8 +61,8 @@ impl Execution {
         }
     }
 
-    /// Recognises the phase of a quantum, and adds what it executed; `order` says how its programs were put in order. `None` if it executed nothing
-    /// that was counted.
+    /// Recognises the phase of a quantum, and adds what it executed; `order` says how its programs were put in order.
+    /// `None` if it executed nothing that was counted.
     pub(crate) fn take_in(
         &mut self,
         ran: &Ran,

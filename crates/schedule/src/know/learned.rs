@@ -50,8 +50,9 @@ impl Learned {
         }
     }
 
-    /// Continues from the content of a store on a machine that takes readings of its memory from time to time instead of counting requests
-    /// ([`crate::Pressures`]). The store must come from such a machine, because demands have another unit there.
+    /// Continues from the content of a store on a machine that takes readings of its memory from time to time instead
+    /// of counting requests ([`crate::Pressures`]). The store must come from such a machine, because demands have
+    /// another unit there.
     ///
     /// `undisturbed` are readings that were taken before any program began.
     pub fn probed(store: Store, learning: Learning, undisturbed: &[Reading]) -> Learned {
@@ -144,7 +145,8 @@ impl Learned {
         }
     }
 
-    /// The demand of a program's current phase, if it is known. Before the first quantum, it is that of its usual mixture.
+    /// The demand of a program's current phase, if it is known. Before the first quantum, it is that of its usual
+    /// mixture.
     fn demand(&self, id: ProgramId) -> Option<f64> {
         let execution = self.executions.get(&id)?;
         let program = self.store.programs.get(&execution.key.build)?;
@@ -376,7 +378,8 @@ mod tests {
         assert_eq!(learned.forecast(ProgramId(3)), None);
     }
 
-    /// Runs programs 1 and 2 for some quanta on two processors. A reading beside program 1 takes twice as long, beside program 2 as ever.
+    /// Runs programs 1 and 2 for some quanta on two processors. A reading beside program 1 takes twice as long, beside
+    /// program 2 as ever.
     fn read_beside(learned: &mut Learned, quanta: usize) {
         for _ in 0..quanta {
             let reading = |id: u32, took_us: f64| Reading { took_us, used: vec![(ProgramId(id), 1.0)] };
@@ -411,7 +414,8 @@ mod tests {
         assert_eq!(next.forecast(ProgramId(1)).map(|forecast| forecast.demand), Some(1.0));
     }
 
-    /// Real programs have new phases in each execution. They counted as unknown until demands were computed again, which was often after the end.
+    /// Real programs have new phases in each execution. They counted as unknown until demands were computed again,
+    /// which was often after the end.
     #[test]
     fn a_new_phase_of_a_known_program_has_its_mean_demand() {
         let undisturbed = vec![Reading { took_us: 10.0, used: vec![] }; 8];

@@ -19,9 +19,11 @@ pub struct Learning {
     pub ran_min: f64,
     /// With fewer sampled addresses than this, the phase of the quantum before continues.
     pub addresses_min: usize,
-    /// Until an execution has left its current phase once, the next phase is the one that followed in earlier executions (beyond the paper).
+    /// Until an execution has left its current phase once, the next phase is the one that followed in earlier
+    /// executions (beyond the paper).
     pub earlier_transitions: bool,
-    /// The least share of processor time that choosing must have saved, once that was measured (beyond the paper; without counters).
+    /// The least share of processor time that choosing must have saved, once that was measured (beyond the paper;
+    /// without counters).
     pub saved_min: f64,
 }
 

@@ -78,8 +78,8 @@ impl Phases {
         phase.bandwidth.update(bandwidth, valid);
     }
 
-    /// Sets the demand of a phase, which was estimated from readings of memory, and makes the phase valid. Its rate is one microsecond of work in
-    /// a microsecond.
+    /// Sets the demand of a phase, which was estimated from readings of memory, and makes the phase valid. Its rate is
+    /// one microsecond of work in a microsecond.
     pub fn set_demand(&mut self, place: usize, demand: f64) {
         if let Some(phase) = self.table.get_mut(place) {
             phase.rate.update(1.0, true);

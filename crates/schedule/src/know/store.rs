@@ -102,7 +102,8 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// Returns whether choosing saved this share of the time at least, and more than may be chance: two standard errors.
+    /// Returns whether choosing saved this share of the time at least, and more than may be chance: two standard
+    /// errors.
     pub fn is_measured(&self, saved_min: f64) -> bool {
         self.usual_us > 0.0
             && self.saved_us >= self.usual_us * saved_min
@@ -163,7 +164,8 @@ pub(crate) fn requests_of(work_us: &BTreeMap<usize, f64>, phases: &Phases) -> f6
 impl Store {
     /// Takes in demands that were found without counters: of programs by their build, and of phases.
     ///
-    /// The phases of a real program are many, and few of them are read often enough. The others have the demand of the program as a whole.
+    /// The phases of a real program are many, and few of them are read often enough. The others have the demand of the
+    /// program as a whole.
     pub(crate) fn take_demands(&mut self, builds: &BTreeMap<&String, f64>, phases: &BTreeMap<&Place, f64>) {
         for (build, demand) in builds {
             if let Some(program) = self.programs.get_mut(*build) {

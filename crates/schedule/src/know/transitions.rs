@@ -28,7 +28,8 @@ impl Followed {
         other.iter().for_each(|(from, to, count)| self.add(from, to, count));
     }
 
-    /// Returns the phase that most often followed this one; `None` if none did. On a tie, the phase itself wins, then the first.
+    /// Returns the phase that most often followed this one; `None` if none did. On a tie, the phase itself wins, then
+    /// the first.
     pub fn next(&self, from: usize) -> Option<usize> {
         let followed = self.counts.get(&from)?;
         let likely = followed.iter().max_by_key(|(to, count)| (**count, **to == from, std::cmp::Reverse(**to)));

@@ -1,18 +1,18 @@
 //! Demands without counters: how much each program slows down a probe of the memory (beyond the paper).
 //!
-//! The machine does a little work on memory from time to time, and reports how long that took, and how many processors each program used meanwhile.
-//! Each reading is one equation:
+//! The machine does a little work on memory from time to time, and reports how long that took, and how many processors
+//! each program used meanwhile. Each reading is one equation:
 //!
 //! ```text
 //! time = undisturbed time * (1 + sum over programs of (processors used * demand)) + noise
 //! ```
 //!
-//! The least sum of absolute errors over all readings gives the undisturbed time and the demands. It is found by least squares in which a reading weighs
-//! less, the more it was off the time before (iteratively reweighted least squares), so that a reading during which the processor was taken away
-//! hardly counts.
+//! The least sum of absolute errors over all readings gives the undisturbed time and the demands. It is found by least
+//! squares in which a reading weighs less, the more it was off the time before (iteratively reweighted least squares),
+//! so that a reading during which the processor was taken away hardly counts.
 //!
-//! A demand that the readings do not determine stays unknown, and so does one with fewer than eight readings. It may come out below zero by noise,
-//! and then counts as zero.
+//! A demand that the readings do not determine stays unknown, and so does one with fewer than eight readings. It may
+//! come out below zero by noise, and then counts as zero.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +24,8 @@ const READINGS_MAX: usize = 1024;
 const UNDISTURBED_MAX: usize = 64;
 /// The number of sources whose demands are computed: those with the most readings. The time grows with its third power.
 const SOURCES_MAX: usize = 64;
-/// The largest distance of a used share from a whole number of processors. A program that began or stopped during the probe is further away.
+/// The largest distance of a used share from a whole number of processors. A program that began or stopped during the
+/// probe is further away.
 const ROUNDING_MAX: f64 = 0.25;
 /// How often readings are weighed anew.
 const ROUNDS: usize = 12;
@@ -36,7 +37,8 @@ const PIVOT_MIN: f64 = 1e-9;
 /// One of the things whose demand is estimated: a phase of a program.
 pub type Source = usize;
 
-/// The factor from the mean distance of the median to the standard error, for least errors instead of least squares: the square root of pi / 2.
+/// The factor from the mean distance of the median to the standard error, for least errors instead of least squares:
+/// the square root of pi / 2.
 const OF_LEAST_ERRORS: f64 = 1.2533;
 /// The factor from the median distance to the standard deviation.
 const OF_MEDIAN: f64 = 1.4826;
@@ -60,7 +62,8 @@ impl Pressure {
         [self.demand - 2.0 * self.error, self.demand + 2.0 * self.error]
     }
 
-    /// Returns the mean of both, weighted by their readings. Its error grows with their distance, because readings of one session err together.
+    /// Returns the mean of both, weighted by their readings. Its error grows with their distance, because readings of
+    /// one session err together.
     ///
     /// ```
     /// use gristmill_schedule::Pressure;
@@ -90,7 +93,8 @@ type Row = (Vec<(Source, f64)>, f64);
 
 /// Readings, and the demands that follow from them.
 ///
-/// A demand is the slow-down that one processor causes that runs the source: 0.5 if a reading takes half as long again beside it.
+/// A demand is the slow-down that one processor causes that runs the source: 0.5 if a reading takes half as long again
+/// beside it.
 ///
 /// ```
 /// use gristmill_schedule::Pressures;
@@ -168,8 +172,9 @@ impl Pressures {
         let place = |source: &Source| sources.binary_search(source).ok();
         // Each source has a column, and the undisturbed time the last.
         let row = |(used, took_us): &Row| {
-            let of = |(source, processors): &(Source, f64)| Some((place(source)?, *processors));
-            let places: Option<Vec<(usize, f64)>> = used.iter().map(of).chain([Some((sources.len(), 1.0))]).collect();
+            let column = |(source, processors): &(Source, f64)| Some((place(source)?, *processors));
+            let places: Option<Vec<(usize, f64)>> =
+                used.iter().map(column).chain([Some((sources.len(), 1.0))]).collect();
             Some((places?, *took_us))
         };
         let rows: Vec<Row> = rows().filter_map(row).collect();
@@ -179,18 +184,19 @@ impl Pressures {
         };
         let errors_us = if with_errors { errors(&rows, &found) } else { vec![f64::INFINITY; found.len()] };
         let undisturbed_error_us = errors_us[sources.len()];
-        let of = |((source, slower_us), error_us): ((&Source, Option<f64>), f64)| {
+        let pressure = |((source, slower_us), error_us): ((&Source, Option<f64>), f64)| {
             let slower = slower_us? / undisturbed_us;
             let error = error_us.hypot(slower * undisturbed_error_us) / undisturbed_us;
             Some((*source, Pressure { demand: slower.max(0.0), error, readings: counts[source] as u64 }))
         };
-        sources.iter().zip(found).zip(errors_us).filter_map(of).collect()
+        sources.iter().zip(found).zip(errors_us).filter_map(pressure).collect()
     }
 }
 
 /// Returns the standard error of each unknown: infinite for those that the rows leave open.
 ///
-/// Neighbouring readings are alike where a foreign program comes and goes, so there are fewer independent ones than readings.
+/// Neighbouring readings are alike where a foreign program comes and goes, so there are fewer independent ones than
+/// readings.
 fn errors(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
     let value = |places: &[(usize, f64)]| {
         places.iter().map(|(place, processors)| found[*place].map(|found| found * processors)).sum::<Option<f64>>()
@@ -205,9 +211,9 @@ fn errors(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
     };
     // Interrupted readings would hide the likeness of the others.
     let most = 3.0 * median;
-    let of = |a: f64, b: f64| a.clamp(-most, most) * b.clamp(-most, most);
-    let square: f64 = off.iter().map(|off| of(*off, *off)).sum();
-    let neighbours: f64 = off.windows(2).map(|pair| of(pair[0], pair[1])).sum();
+    let product = |a: f64, b: f64| a.clamp(-most, most) * b.clamp(-most, most);
+    let square: f64 = off.iter().map(|off| product(*off, *off)).sum();
+    let neighbours: f64 = off.windows(2).map(|pair| product(pair[0], pair[1])).sum();
     let likeness = if square > 0.0 { (neighbours / square).clamp(0.0, LIKENESS_MAX) } else { 0.0 };
     let deviation = OF_LEAST_ERRORS * OF_MEDIAN * median * ((1.0 + likeness) / (1.0 - likeness)).sqrt();
     inverse_diagonal(rows, found).into_iter().map(|share| deviation * share.sqrt()).collect()
@@ -230,7 +236,8 @@ fn inverse_diagonal(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
     (0..unknowns).map(|place| if found[place].is_some() { column(place).max(0.0) } else { f64::INFINITY }).collect()
 }
 
-/// Returns the values of this many unknowns for which the errors of the rows have the least sum. `None` for each that the rows leave open.
+/// Returns the values of this many unknowns for which the errors of the rows have the least sum. `None` for each that
+/// the rows leave open.
 fn least_errors(rows: &[Row], unknowns: usize) -> Vec<Option<f64>> {
     let mut weights = vec![1.0; rows.len()];
     let mut times: Vec<f64> = rows.iter().map(|row| row.1).collect();
@@ -282,12 +289,12 @@ fn solve(mut equations: Vec<Vec<f64>>) -> Vec<Unknown> {
             other.iter_mut().zip(&line).for_each(|(value, of_pivot)| *value -= factor * of_pivot);
         }
     }
-    let of = |row: usize| {
+    let unknown = |row: usize| {
         let depends = open.iter().any(|column| equations[row][*column].abs() > PIVOT_MIN);
         let is_open = open.contains(&row);
         Unknown { value: if is_open { 0.0 } else { equations[row][count] }, is_determined: !is_open && !depends }
     };
-    (0..count).map(of).collect()
+    (0..count).map(unknown).collect()
 }
 
 #[cfg(test)]
@@ -301,7 +308,8 @@ mod tests {
         pressures
     }
 
-    /// Adds `count` readings beside a set of sources, one processor each, whose demands are `demands[source]`, with noise.
+    /// Adds `count` readings beside a set of sources, one processor each, whose demands are `demands[source]`, with
+    /// noise.
     fn read(pressures: &mut Pressures, set: &[Source], demands: &[f64], count: usize, noise: &mut dyn FnMut() -> f64) {
         let used: Vec<(Source, f64)> = set.iter().map(|source| (*source, 1.0)).collect();
         let sum: f64 = set.iter().map(|source| demands[*source]).sum();
@@ -345,7 +353,8 @@ mod tests {
         assert_eq!(found.len(), 7);
     }
 
-    /// On 16 processors hardly any two readings are beside the same programs, so none was ever known while only readings of the same set were compared.
+    /// On 16 processors hardly any two readings are beside the same programs, so none was ever known while only
+    /// readings of the same set were compared.
     #[test]
     fn forty_programs_on_sixteen_processors_become_known_although_no_set_repeats() {
         let mut random = fastrand::Rng::with_seed(3);
@@ -420,7 +429,8 @@ mod tests {
         assert_eq!(pressures.demands(), BTreeMap::from([(0, 0.25)]));
     }
 
-    /// Readings of a virtual machine with two processors, while ten other programs ran, beside two triads and two computations.
+    /// Readings of a virtual machine with two processors, while ten other programs ran, beside two triads and two
+    /// computations.
     const BUSY: &str = include_str!("recorded/busy_readings.csv");
 
     /// Returns the slow-downs of the triads and of the computations after the first readings.
@@ -435,7 +445,8 @@ mod tests {
         pressures.pressures().into_values().collect()
     }
 
-    /// Under load, a program that does nothing but read and write memory was said to slow others down by 0 %, and one that only computes by 2 %.
+    /// Under load, a program that does nothing but read and write memory was said to slow others down by 0 %, and one
+    /// that only computes by 2 %.
     #[test]
     fn readings_of_a_busy_machine_never_order_programs_the_wrong_way_round() {
         for readings in (60..BUSY.lines().count()).step_by(20) {

@@ -1,22 +1,25 @@
 //! Demands of the phases of programs, on a machine that counts nothing, from readings.
 //!
-//! A quantum's readings belong to the phases that its programs had in it. Work is measured in microseconds of processor time, and a request is
-//! the pressure of one unit of slow-down for a microsecond; the policy only compares demands with each other, so their unit does not matter.
+//! A quantum's readings belong to the phases that its programs had in it. Work is measured in microseconds of processor
+//! time, and a request is the pressure of one unit of slow-down for a microsecond; the policy only compares demands
+//! with each other, so their unit does not matter.
 //!
-//! What a program loses beside others cannot be measured without a count of instructions. [`avoidable`] estimates how much of it the choice of
-//! programs could avoid.
+//! What a program loses beside others cannot be measured without a count of instructions. [`avoidable`] estimates how
+//! much of it the choice of programs could avoid.
 
 use std::collections::BTreeMap;
 
 use crate::machine::{ProgramId, Reading};
 use crate::uncounted::pressure::{Pressure, Pressures, Source};
 
-/// The number of quanta after which the demands are computed again, and the share of all quanta. So their cost does not grow with the time.
+/// The number of quanta after which the demands are computed again, and the share of all quanta. So their cost does not
+/// grow with the time.
 const QUANTA: u32 = 5;
 const QUANTA_SHARE: u32 = 8;
 
-/// The least distance between demands at which they count as different. On a machine at hand, where contention comes and goes, demands of the same program were up to
-/// 0.14 apart while there was none; while there was, a demanding program slowed readings down by 0.3 to 0.5.
+/// The least distance between demands at which they count as different. On a machine at hand, where contention comes
+/// and goes, demands of the same program were up to 0.14 apart while there was none; while there was, a demanding
+/// program slowed readings down by 0.3 to 0.5.
 pub const DEMAND_MIN: f64 = 0.2;
 
 /// A phase of a program: its build, and the place of the phase.
@@ -81,8 +84,8 @@ impl Probed {
         self.builds.sources.iter().filter_map(move |(build, source)| Some((build, *found.get(source)?)))
     }
 
-    /// Returns the demands of builds and those of phases, where readings determine them. `None` in most quanta, because they are computed
-    /// from time to time.
+    /// Returns the demands of builds and those of phases, where readings determine them. `None` in most quanta, because
+    /// they are computed from time to time.
     pub fn demands(&mut self) -> Option<(BTreeMap<&String, f64>, BTreeMap<&Place, f64>)> {
         self.quanta += 1;
         if self.quanta < self.next.max(QUANTA) {
@@ -95,10 +98,10 @@ impl Probed {
 
 /// Estimates the share of its speed that each program loses in the system's order, and would keep in even sets.
 ///
-/// A program is slowed down like a reading beside the others, as far as its own demand reaches the largest one: a program that hardly uses the
-/// memory hardly waits for it. In the system's order, any other program may be beside it; in an even set, the others demand what it leaves of
-/// the target. Programs with the same demand lose the same in any order, so this is 0 for them. It is negative for a program that even sets
-/// slow down.
+/// A program is slowed down like a reading beside the others, as far as its own demand reaches the largest one: a
+/// program that hardly uses the memory hardly waits for it. In the system's order, any other program may be beside it;
+/// in an even set, the others demand what it leaves of the target. Programs with the same demand lose the same in any
+/// order, so this is 0 for them. It is negative for a program that even sets slow down.
 pub fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
     let (least, most) =
         demands.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), demand| (least.min(*demand), most.max(*demand)));
@@ -109,11 +112,11 @@ pub fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
     let lost = |slow_down: f64| slow_down / (1.0 + slow_down);
     let beside_any: f64 = demands.iter().map(|demand| lost(others * demand)).sum();
     let target = processors as f64 * demands.iter().sum::<f64>() / demands.len() as f64;
-    let of = |demand: &f64| {
+    let kept = |demand: &f64| {
         let usual = (beside_any - lost(others * demand)) / (demands.len() - 1) as f64;
         (demand / most) * (usual - lost((target - demand).max(0.0)))
     };
-    demands.iter().map(of).collect()
+    demands.iter().map(kept).collect()
 }
 
 #[cfg(test)]
@@ -149,7 +152,7 @@ mod tests {
 
     /// Programs of which this many quanta were seen, each with other code.
     fn programs(builds: &[(&str, usize)]) -> Store {
-        let of = |quanta: usize| {
+        let seen = |quanta: usize| {
             let mut program = Program::default();
             for quantum in 0..quanta {
                 let vector = BlockVector::of(&[quantum as u64 * 64], &Buckets::Bytes(64));
@@ -157,7 +160,7 @@ mod tests {
             }
             program
         };
-        let programs = builds.iter().map(|(build, quanta)| ((*build).to_owned(), of(*quanta)));
+        let programs = builds.iter().map(|(build, quanta)| ((*build).to_owned(), seen(*quanta)));
         Store { programs: programs.collect(), ..Store::default() }
     }
 
@@ -185,7 +188,8 @@ mod tests {
         assert_eq!(demands(&programs, "a"), [Some(0.0)]);
     }
 
-    /// Programs with dozens of phases, as a compiler is, were never known: few phases meet the same other phase often enough.
+    /// Programs with dozens of phases, as a compiler is, were never known: few phases meet the same other phase often
+    /// enough.
     #[test]
     fn a_phase_that_was_read_too_rarely_has_the_demand_of_its_program() {
         let (mut probed, mut programs) = (Probed::default(), programs(&[("a", 1), ("many", 30)]));

@@ -10,14 +10,15 @@ const TODAY_READINGS: [usize; 2] = [15, 4];
 
 /// How far readings of the last seconds show the demands that are known.
 ///
-/// Demands may come from an earlier session, and a machine that is shared with others changes. Readings beside programs that should press are
-/// compared with readings beside nobody, or programs that should not. Both kinds come from the same seconds, so a foreign program that slows all
-/// readings down does not count.
+/// Demands may come from an earlier session, and a machine that is shared with others changes. Readings beside programs
+/// that should press are compared with readings beside nobody, or programs that should not. Both kinds come from the
+/// same seconds, so a foreign program that slows all readings down does not count.
 #[derive(Clone, Debug, Default)]
 pub struct Today {
     /// Readings beside little demand, and beside much: the demand, and the time.
     readings: [VecDeque<(f64, f64)>; 2],
-    /// Readings before any program began. They count until there are enough beside little demand, which come from the same seconds as the others.
+    /// Readings before any program began. They count until there are enough beside little demand, which come from the
+    /// same seconds as the others.
     undisturbed: VecDeque<(f64, f64)>,
 }
 
@@ -40,8 +41,8 @@ impl Today {
         }
     }
 
-    /// Returns the share of the demands that shows: 1 if readings are as slow as the demands say, 0 if they are not slowed down at all.
-    /// `None` with too few readings.
+    /// Returns the share of the demands that shows: 1 if readings are as slow as the demands say, 0 if they are not
+    /// slowed down at all. `None` with too few readings.
     pub fn share(&self) -> Option<f64> {
         let [calm, pressed] = &self.readings;
         let calm = if calm.len() < TODAY_READINGS[1] { &self.undisturbed } else { calm };

@@ -114,8 +114,8 @@ pub fn claims(repetition: &Repetition) -> Vec<(String, bool)> {
 }
 
 fn mean_executions(rows: &[Covered]) -> f64 {
-    let of = |row: &Covered| row.executions.unwrap_or(row.executed + 1) as f64;
-    rows.iter().map(of).sum::<f64>() / rows.len() as f64
+    let needed = |row: &Covered| row.executions.unwrap_or(row.executed + 1) as f64;
+    rows.iter().map(needed).sum::<f64>() / rows.len() as f64
 }
 
 /// Formats `12 (97 %)`, or `> 61 (80 %)` for a program that was never covered.

@@ -19,8 +19,8 @@ pub struct GateRule {
     pub loss_min: f64,
     /// The number of quanta of our order after which the system's order is watched again.
     pub open_quanta: u64,
-    /// The loss is a forecast that does not depend on the order. So it is watched while the gate is open, too, which closes it below half of
-    /// `loss_min`.
+    /// The loss is a forecast that does not depend on the order. So it is watched while the gate is open, too, which
+    /// closes it below half of `loss_min`.
     pub follows: bool,
 }
 

@@ -18,7 +18,8 @@ pub struct Settings {
     pub arrivals_join: bool,
     /// Change the order only where the machine shows contention.
     pub gate: Option<GateRule>,
-    /// Choose only where a gain was measured, and find out whether there is one. `None`: choose wherever the other rules allow it.
+    /// Choose only where a gain was measured, and find out whether there is one. `None`: choose wherever the other
+    /// rules allow it.
     pub trial: Option<TrialRule>,
     /// How often addresses are sampled: in every quantum if this is 1, in each fourth if it is 4.
     pub sample_every: u64,
@@ -28,8 +29,8 @@ pub struct Settings {
     /// it would end last. Without this rule the programs with a demand near the share run first, and at the end
     /// processors are idle.
     pub late: Option<f64>,
-    /// When the ideal time of the remaining work is less than this many quanta, the system decides what runs. Choosing whole quanta up to the end would leave
-    /// processors idle.
+    /// When the ideal time of the remaining work is less than this many quanta, the system decides what runs. Choosing
+    /// whole quanta up to the end would leave processors idle.
     pub finish: Option<f64>,
     /// Programs begin when their memory fits, instead of at once.
     pub memory: bool,

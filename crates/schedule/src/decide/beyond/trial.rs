@@ -1,4 +1,5 @@
-//! Whose turn it is (beyond the paper): the order that took less processor time, and in one of eight executions the other one.
+//! Whose turn it is (beyond the paper): the order that took less processor time, and in one of eight executions the
+//! other one.
 //!
 //! ```text
 //!                 a gain was measured?      rare order        usual order
@@ -6,8 +7,9 @@
 //!                 yes                       the system's      the scheduler's
 //! ```
 //!
-//! The rare order has its turn while fewer than one of eight executions had it. So there is something to measure, and the cost of a choice that
-//! gains nothing is divided by eight. A turn holds for a while, because an execution in a mixture of both orders tells nothing.
+//! The rare order has its turn while fewer than one of eight executions had it. So there is something to measure, and
+//! the cost of a choice that gains nothing is divided by eight. A turn holds for a while, because an execution in a
+//! mixture of both orders tells nothing.
 
 use crate::know::knowledge::Tally;
 
