@@ -51,8 +51,7 @@ pub struct Experiment {
     rounds: Option<u32>,
 
     /// How many rounds of a comparison to repeat at most because other programs used more than a tenth of the
-    /// processors
-    /// [default: as many as --rounds]
+    /// processors [default: as many as --rounds]
     #[arg(long, value_name = "N")]
     repeats: Option<u32>,
 

@@ -47,7 +47,7 @@ struct Command {
 #[derive(Subcommand)]
 enum What {
     Experiment(experiment::Experiment),
-    Palindromes(bottlenecks::palindromes::Palindromes),
+    Palindromes(Box<bottlenecks::palindromes::Palindromes>),
     Simulate(bandwidth::simulate::Simulate),
     Generate(generate::Generate),
     Terasort(ops::terasort::Terasort),

@@ -112,14 +112,14 @@ impl Repetition {
         let paper = GROUPS.iter().map(|group| Team::new(group.name, &programs, &group.members()));
         let unseen = (1..=plan.unseen)
             .map(|number| Team::random(&format!("random {number}"), &programs, ground.processors, &mut rng));
-        let mut compared = |teams: Vec<Team>| -> Vec<Comparison> {
+        let mut all = |teams: Vec<Team>| -> Vec<Comparison> {
             let compared = |team: &Team| {
                 tell(&format!("figures 7 and 8: {}, {} executions with each method", team.name, plan.rounds));
                 compare(ground, team, &store, correction, plan.rounds, plan.seed)
             };
             teams.iter().map(compared).collect()
         };
-        let (groups, unseen) = (compared(paper.collect()), compared(unseen.collect()));
+        let (groups, unseen) = (all(paper.collect()), all(unseen.collect()));
         // 4. Find the optimum of small groups, and the cost at scale.
         tell("the oracle of small groups");
         let small = small_groups(plan.rounds.min(10) as u64);

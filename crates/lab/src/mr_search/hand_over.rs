@@ -17,7 +17,7 @@ use gristmill_page::{Pages, Receiver, Sender};
 /// A part of `gristmill-lab experiment`.
 #[derive(Args)]
 pub struct HandOver {
-    /// Way of the bytes between the two
+    /// The way between the two
     #[arg(long, value_enum)]
     way: Way,
 

@@ -26,11 +26,14 @@ fn no_message_contains_characters_that_control_a_terminal() {
         &["palindromes", "--readers", "1", &missing],
         &["simulate", "-o", &path("/no/page.html")],
     ];
+    let mut named = 0;
     for arguments in cases {
         let said = String::from_utf8(lab(arguments).output().expect("it starts").stderr).expect("text");
         let is_plain = |character: char| character == '\n' || !(character.is_control() || character == '\u{202e}');
-        assert!(said.chars().all(is_plain) && said.contains("\\x1b[2J"), "{arguments:?}: {said:?}");
+        assert!(said.chars().all(is_plain), "{arguments:?}: {said:?}");
+        named += usize::from(said.contains("\\x1b[2J"));
     }
+    assert!(named > 4, "only {named} messages spoke of it");
 }
 
 #[test]

@@ -222,11 +222,11 @@ impl<K: Knowledge> Scheduler<K> {
         let target = match self.target.filter(|_| !self.settings.target_of_the_rest) {
             Some(target) => target,
             None => {
-                let target = |forecast: &Forecast| match self.settings.target_of_the_rest {
+                let work = |forecast: &Forecast| match self.settings.target_of_the_rest {
                     true => forecast.left,
                     false => forecast.whole,
                 };
-                let works: Vec<Work> = forecasts.values().map(target).collect();
+                let works: Vec<Work> = forecasts.values().map(work).collect();
                 self.knowledge.target(ideal_average_bandwidth(&works, slots.max(1.0) as usize))
             }
         };

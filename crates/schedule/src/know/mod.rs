@@ -1,4 +1,4 @@
-//! Knowledge of programs: from earlier executions, and from the current one.
+//! Knowledge about programs, from earlier executions and from the current one.
 //!
 //! ```text
 //!  work         the time and the requests of a program

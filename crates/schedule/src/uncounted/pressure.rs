@@ -172,9 +172,9 @@ impl Pressures {
         let place = |source: &Source| sources.binary_search(source).ok();
         // Each source has a column, and the undisturbed time the last.
         let row = |(used, took_us): &Row| {
-            let placed = |(source, processors): &(Source, f64)| Some((place(source)?, *processors));
+            let column = |(source, processors): &(Source, f64)| Some((place(source)?, *processors));
             let places: Option<Vec<(usize, f64)>> =
-                used.iter().map(placed).chain([Some((sources.len(), 1.0))]).collect();
+                used.iter().map(column).chain([Some((sources.len(), 1.0))]).collect();
             Some((places?, *took_us))
         };
         let rows: Vec<Row> = rows().filter_map(row).collect();
@@ -211,9 +211,9 @@ fn errors(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
     };
     // Interrupted readings would hide the likeness of the others.
     let most = 3.0 * median;
-    let clamped = |a: f64, b: f64| a.clamp(-most, most) * b.clamp(-most, most);
-    let square: f64 = off.iter().map(|off| clamped(*off, *off)).sum();
-    let neighbours: f64 = off.windows(2).map(|pair| clamped(pair[0], pair[1])).sum();
+    let product = |a: f64, b: f64| a.clamp(-most, most) * b.clamp(-most, most);
+    let square: f64 = off.iter().map(|off| product(*off, *off)).sum();
+    let neighbours: f64 = off.windows(2).map(|pair| product(pair[0], pair[1])).sum();
     let likeness = if square > 0.0 { (neighbours / square).clamp(0.0, LIKENESS_MAX) } else { 0.0 };
     let deviation = OF_LEAST_ERRORS * OF_MEDIAN * median * ((1.0 + likeness) / (1.0 - likeness)).sqrt();
     inverse_diagonal(rows, found).into_iter().map(|share| deviation * share.sqrt()).collect()

@@ -112,11 +112,11 @@ pub fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
     let lost = |slow_down: f64| slow_down / (1.0 + slow_down);
     let beside_any: f64 = demands.iter().map(|demand| lost(others * demand)).sum();
     let target = processors as f64 * demands.iter().sum::<f64>() / demands.len() as f64;
-    let gain = |demand: &f64| {
+    let kept = |demand: &f64| {
         let usual = (beside_any - lost(others * demand)) / (demands.len() - 1) as f64;
         (demand / most) * (usual - lost((target - demand).max(0.0)))
     };
-    demands.iter().map(gain).collect()
+    demands.iter().map(kept).collect()
 }
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
 
     /// Programs of which this many quanta were seen, each with other code.
     fn programs(builds: &[(&str, usize)]) -> Store {
-        let after = |quanta: usize| {
+        let seen = |quanta: usize| {
             let mut program = Program::default();
             for quantum in 0..quanta {
                 let vector = BlockVector::of(&[quantum as u64 * 64], &Buckets::Bytes(64));
@@ -160,7 +160,7 @@ mod tests {
             }
             program
         };
-        let programs = builds.iter().map(|(build, quanta)| ((*build).to_owned(), after(*quanta)));
+        let programs = builds.iter().map(|(build, quanta)| ((*build).to_owned(), seen(*quanta)));
         Store { programs: programs.collect(), ..Store::default() }
     }
 

@@ -140,10 +140,10 @@ fn learning(repetition: &Repetition) -> String {
         })
         .collect();
     let states: Vec<(&str, Vec<f64>)> = repetition.table_2.get(1).map_or(Vec::new(), |(_, _, programs)| {
-        let quanta = |states: &std::collections::BTreeMap<Option<Little>, u64>| {
+        let shares = |states: &std::collections::BTreeMap<Option<Little>, u64>| {
             STATES.map(|(state, _, _)| states.get(&state).copied().unwrap_or(0) as f64).to_vec()
         };
-        programs.iter().map(|program| (program.name, quanta(&program.states))).collect()
+        programs.iter().map(|program| (program.name, shares(&program.states))).collect()
     });
     format!(
         "<section id='learning'><h2>How long it takes to learn</h2>\
