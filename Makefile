@@ -60,7 +60,7 @@ wheel: need-cargo
 lint: need-cargo
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
-	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings
+	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings -D clippy::too_many_lines
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	sh ci/msrv.sh
@@ -71,6 +71,8 @@ lint: need-cargo
 	python3 -B ci/links.py
 	python3 -B -m doctest ci/names.py
 	python3 -B ci/names.py
+	python3 -B -m doctest ci/words.py
+	python3 -B ci/words.py
 
 clean:
 	$(CARGO) clean

@@ -8,6 +8,7 @@ Inputs: 1000 files of 1 KiB, 1000 files of 1000 lines, one file of 100 MB. Each 
 page cache, directories and inodes are dropped before each run, which needs root). The plans run in turn, and every second
 round in the opposite order. Writes runs.jsonl, one line for each run, and prints the medians.
 """
+
 import argparse
 import json
 import os
@@ -31,8 +32,9 @@ def make(lab, folder):
     if not inputs["files"].exists():
         subprocess.run([lab, "generate", "small-files", "-o", folder], check=True, stdout=subprocess.DEVNULL)
     if not inputs["one"].exists():
-        made = subprocess.run([lab, "generate", "word-count", "--size", "large", "-o", folder], check=True,
-                              stdout=subprocess.PIPE, text=True).stdout.split()
+        made = subprocess.run(
+            [lab, "generate", "word-count", "--size", "large", "-o", folder], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.split()
         Path(made[0]).rename(inputs["one"])
     if not inputs["lines"].exists():
         inputs["lines"].mkdir()
@@ -89,8 +91,10 @@ def main():
                         if number:
                             runs.append({"state": state, "input": name, "app": app, "plan": plan, "seconds": seconds})
                 said = f"{state} {name:5} {app:11}"
-                times = {plan: [run["seconds"] for run in runs if (run["state"], run["input"], run["app"], run["plan"])
-                                == (state, name, app, plan)] for plan in asked.plans}
+                times = {
+                    plan: [run["seconds"] for run in runs if (run["state"], run["input"], run["app"], run["plan"]) == (state, name, app, plan)]
+                    for plan in asked.plans
+                }
                 medians = {plan: statistics.median(times[plan]) for plan in asked.plans}
                 for plan, median in medians.items():
                     said += f"  {plan} {median * 1e3:.1f} ms"

@@ -13,7 +13,8 @@ from statistics import median_high
 
 HERE = Path(__file__).resolve().parent
 CHART = HERE / "peers.svg"
-#: Title, results, the task in them (none: they are of one set, by run.py), and the programs with the names that readers know.
+#: Title, results, the task in them (none: they are of one set, by run.py), and the programs with the names that
+#: readers know.
 PANELS = [
     (
         "Word count: 100 MB of source code, 1.6 million different words",

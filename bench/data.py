@@ -6,11 +6,12 @@
     bench/data.py --force pca     again, although it is there
     bench/data.py --list          names, sizes, what each is
 
-Text is real: documentation and source code out of Debian packages (fetched with `apt-get download`), never generated and
-never repeated to reach a size. Numbers come from seeded generators. The same package versions give the same bytes;
-bench/data/MANIFEST.json keeps size, SHA-256 and the package versions of every set, so that two machines can be compared.
-Python 3.11, standard library only; streams, so it needs less than 200 MB of memory.
+Text is real: documentation and source code out of Debian packages (fetched with `apt-get download`), never generated
+and never repeated to reach a size. Numbers come from seeded generators. The same package versions give the same
+bytes; bench/data/MANIFEST.json keeps size, SHA-256 and the package versions of every set, so that two machines can be
+compared. Python 3.11, standard library only; streams, so it needs less than 200 MB of memory.
 """
+
 import argparse
 import array
 import gzip
@@ -33,8 +34,8 @@ DATA = Path(__file__).resolve().parent / "data"
 PACKAGES = DATA / "packages"
 MB = 1_000_000
 
-# Where the prose comes from, in the order in which it is taken: (package, path pattern, how to read a file).
-# 'code' keeps only comments, which are English sentences; 'gloss' what WordNet says behind the bar; 'html' loses its markup.
+# Where the prose comes from, in the order in which it is taken: (package, path pattern, how to read a file). 'code'
+# keeps only comments, which are English sentences; 'gloss' what WordNet says behind the bar; 'html' loses its markup.
 PROSE = [
     ("anarchism", r"\.html$", "html"),
     ("debian-reference-en", r"\.en\.html$", "html"),
@@ -83,15 +84,16 @@ def package_file(name):
         done = subprocess.run(["apt-get", "download", "-q", name], cwd=PACKAGES, capture_output=True, text=True)
         found = sorted(PACKAGES.glob(f"{name}_*.deb"))
         if done.returncode or not found:
-            sys.exit(f"data.py: cannot fetch the Debian package {name}: {done.stderr.strip()}\n"
-                     f"Run 'apt-get update' first, or put {name}_*.deb into {PACKAGES}")
+            sys.exit(
+                f"data.py: cannot fetch the Debian package {name}: {done.stderr.strip()}\n"
+                f"Run 'apt-get update' first, or put {name}_*.deb into {PACKAGES}"
+            )
     return found[-1]
 
 
 def files_in(name):
     """Yields (path, bytes) of every file of a package, and of the archives that its source packages carry inside."""
-    deb = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package_file(name)], stdout=subprocess.PIPE,
-                           stderr=subprocess.DEVNULL)
+    deb = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package_file(name)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with deb, tarfile.open(fileobj=deb.stdout, mode="r|") as outer:
         for member in outer:
             if not member.isfile():
@@ -138,8 +140,8 @@ def paragraphs(raw, kind):
 
 def prose(limit_bytes):
     """Yields real prose, each paragraph once, until the limit is reached."""
-    # One bit per paragraph hash (32 MiB) tells whether a paragraph was there before: navigation bars, licence headers and
-    # the same manual in two packages would else repeat. A false hit (below 1 %) only leaves a paragraph out.
+    # One bit per paragraph hash (32 MiB) tells whether a paragraph was there before: navigation bars, licence headers
+    # and the same manual in two packages would else repeat. A false hit (below 1 %) only leaves a paragraph out.
     seen = bytearray(1 << 25)
     size = 0
     for package, pattern, kind in PROSE:
@@ -268,7 +270,7 @@ def points(count, dimensions, grid):
 
 
 def npy(rows, columns, seed):
-    """A matrix of small whole numbers as numpy writes float64, so that integer and float programs must agree exactly."""
+    """Returns small whole numbers as numpy writes float64, so that integer and float programs must agree."""
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".encode()
     header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
     yield b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
@@ -288,8 +290,7 @@ SETS = {
     "string-match-100m.txt": ("words, one per line (needs text-500m.txt)", lambda: word_lines(100 * MB)),
     "kmeans-100k.csv": ("100,000 points x 3, whole numbers 0..999", lambda: points(100_000, 3, 1000)),
     **{
-        f"group-by-{name}.bin": (
-            f"100 million pairs of 32-bit numbers, {keys:,} keys", lambda keys=keys: number_pairs(100_000_000, keys, 6))
+        f"group-by-{name}.bin": (f"100 million pairs of 32-bit numbers, {keys:,} keys", lambda keys=keys: number_pairs(100_000_000, keys, 6))
         for name, keys in (("1k", 1_000), ("1m", 1_000_000), ("50m", 50_000_000))
     },
     "fractions-20m.csv": ("20 million rows: one of 1,000,000 keys, a value with two decimals", lambda: fractions(20_000_000, 1_000_000, 8)),

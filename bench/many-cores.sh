@@ -2,13 +2,14 @@
 # Where more workers stop helping on this machine: six applications, threads against processes,
 # page policies, and placement on nodes if there are several.
 #
-# It needs no network and nothing but binaries of gristmill and, beside it, gristmill-lab, which are built without shared libraries like this:
+# It needs no network and nothing but binaries of gristmill and, beside it, gristmill-lab, which are built without
+# shared libraries like this:
 #
 #   RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --package gristmill-cli --package gristmill-lab \
 #     --target x86_64-unknown-linux-gnu
 #
-# FOLDER gets the reports (.txt and .html), the verdicts of all (verdicts.md), and during the run the inputs. Parts for which there is no
-# time left are named there. The inputs grow with the processors, up to 3 GB.
+# FOLDER gets the reports (.txt and .html), the verdicts of all (verdicts.md), and during the run the inputs. Parts
+# for which there is no time left are named there. The inputs grow with the processors, up to 3 GB.
 set -eu
 
 if [ $# -lt 2 ]; then

@@ -19,11 +19,13 @@ A set, and a peers file, is TOML:
     env = { NPROC = "2" }         answer = '^\\s*(\\S+) - (\\d+)$'     version = "path/to/word_count --version"
     sets = ["word-count-alpha-*"]  (peers only)              rounds = 1 (fewer than the others, for slow ones)
 
-In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command with
-a `|` or a `>` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups joined by a tab
-(default: lines of 'word TAB number'); an empty one says that this program's output cannot be compared. `seconds` is a regular
-expression for a line in which a program says how long it took itself, without loading its input: then that is its time.
+In `run`, {input}, {data}, {root}, {bench} stand for the input file, bench/data, the repository and bench/. A command
+with a `|` or a `>` runs in a shell. `answer` is what counts of the output: a regular expression per line, its groups
+joined by a tab (default: lines of 'word TAB number'); an empty one says that this program's output cannot be
+compared. `seconds` is a regular expression for a line in which a program says how long it took itself, without
+loading its input: then that is its time.
 """
+
 import argparse
 import datetime
 import fnmatch
@@ -74,11 +76,15 @@ class Command:
         return script if script and not os.path.exists(script) else None
 
     def start(self, stdout, stderr):
-        return subprocess.Popen(self.argv, cwd=ROOT, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=stdout,
-                                stderr=stderr, start_new_session=True)
+        return subprocess.Popen(
+            self.argv, cwd=ROOT, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
+        )
 
     def run(self, timeout_s):
-        """One timed run: a row of numbers, and the normalised answer. A program that hangs is ended with all its processes."""
+        """Returns the numbers of one timed run, and the normalised answer.
+
+        A program that hangs is ended with all its processes.
+        """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             began = time.perf_counter()
             child = self.start(out, err)
@@ -101,16 +107,23 @@ class Command:
         if self.seconds:
             wall = float(self.seconds.search(text).group(1))
         row = {
-            "wall_s": wall, "user_s": usage.ru_utime, "sys_s": usage.ru_stime,
-            "faults_minor": usage.ru_minflt, "faults_major": usage.ru_majflt,
-            "switches_waiting": usage.ru_nvcsw, "switches_forced": usage.ru_nivcsw,
+            "wall_s": wall,
+            "user_s": usage.ru_utime,
+            "sys_s": usage.ru_stime,
+            "faults_minor": usage.ru_minflt,
+            "faults_major": usage.ru_majflt,
+            "switches_waiting": usage.ru_nvcsw,
+            "switches_forced": usage.ru_nivcsw,
         }
         return row, answer
 
     def memory(self, timeout_s):
-        """Peaks in MB, sampled: the proportional set sizes of the process tree together (shared pages count once), and the
+        """Returns two peaks in MB, sampled.
+
+        One is of the proportional set sizes of the process tree together (shared pages count once), the other of the
         largest resident set of one process. The latter comes from here too because what wait4 says of a child starts
-        with the memory of this interpreter."""
+        with the memory of this interpreter.
+        """
         child, pss, rss, end = self.start(subprocess.DEVNULL, subprocess.DEVNULL), 0, 0, time.monotonic() + timeout_s
         while child.poll() is None:
             if time.monotonic() > end:
@@ -157,8 +170,7 @@ def bytes_of(pid, file, name):
 
 def machine():
     """Facts of the machine that explain a number."""
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
-               platform.machine())
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     memory = next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemTotal"))
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip() if shutil.which("rustc") else None
     caches = {}
@@ -168,11 +180,16 @@ def machine():
             caches["L" + (index / "level").read_text().strip()] = (index / "size").read_text().strip()
     pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     return {
-        "cpu": cpu, "cores": os.cpu_count(), "cores_usable": len(os.sched_getaffinity(0)), "caches": caches,
-        "memory_gb": round(memory / 1e9, 1), "kernel": platform.release(), "rustc": rustc,
-        "huge_pages": pages.read_text().strip() if pages.exists() else None, "python": platform.python_version(),
-        "commit": subprocess.run(["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=ROOT,
-                                 capture_output=True, text=True).stdout.strip(),
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "cores_usable": len(os.sched_getaffinity(0)),
+        "caches": caches,
+        "memory_gb": round(memory / 1e9, 1),
+        "kernel": platform.release(),
+        "rustc": rustc,
+        "huge_pages": pages.read_text().strip() if pages.exists() else None,
+        "python": platform.python_version(),
+        "commit": subprocess.run(["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=ROOT, capture_output=True, text=True).stdout.strip(),
     }
 
 
@@ -189,6 +206,7 @@ def alone(lock):
         yield
         return
     import fcntl
+
     with open(lock, "a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
@@ -204,8 +222,9 @@ def measure(name, args, facts):
     places = {"root": ROOT, "bench": BENCH, "data": BENCH / "data", "input": BENCH / "data" / table.get("input", "")}
     tables = list(table["command"])
     for file in args.peers:
-        tables += [t for t in tomllib.loads(Path(file).read_text())["command"]
-                   if any(fnmatch.fnmatch(name, pattern) for pattern in t.get("sets", ["*"]))]
+        tables += [
+            t for t in tomllib.loads(Path(file).read_text())["command"] if any(fnmatch.fnmatch(name, pattern) for pattern in t.get("sets", ["*"]))
+        ]
     tables += [dict(zip(("name", "run"), peer.split("=", 1))) for peer in args.peer]
     if args.only:
         tables = [t for t in tables if re.search(args.only, t["name"])]
@@ -249,23 +268,42 @@ def measure(name, args, facts):
             reference = next(iter(answers.values()))
             if answer != reference and command.name not in wrong:
                 wrong.append(command.name)
-                print(f"{name}: {command.name} answers otherwise than {next(iter(answers))}:\n{answer[:600]}\ninstead of\n"
-                      f"{reference[:600]}", file=sys.stderr)
+                print(
+                    f"{name}: {command.name} answers otherwise than {next(iter(answers))}:\n{answer[:600]}\ninstead of\n{reference[:600]}",
+                    file=sys.stderr,
+                )
         print(f"{name}: round {turn} of {rounds}", file=sys.stderr, end="\r" if sys.stderr.isatty() else "\n")
     commands = [command for command in commands if rows[command.name]]
     results, first = [], None
     for command in commands:
         walls = [row["wall_s"] for row in rows[command.name]]
         first = first or statistics.median(walls)
-        results.append({
-            "name": command.name, "command": command.public(), "env": command.env, "version": command.says_version(places),
-            "wall_s": spread(walls), "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
-            "memory": None if args.no_memory else command.memory(args.timeout),
-            "own_time": command.seconds is not None, "times_first": statistics.median(walls) / first,
-            "same_answer": command.name not in wrong if command.answer else None, "rows": rows[command.name],
-        })
-    report = {"set": name, "what": table["what"], "input": table.get("input"), "when": now(), "machine": facts,
-              "rounds": rounds, "answer": next(iter(answers.values()), ""), "failures": failures, "results": results}
+        results.append(
+            {
+                "name": command.name,
+                "command": command.public(),
+                "env": command.env,
+                "version": command.says_version(places),
+                "wall_s": spread(walls),
+                "cpu_s": spread([row["user_s"] + row["sys_s"] for row in rows[command.name]]),
+                "memory": None if args.no_memory else command.memory(args.timeout),
+                "own_time": command.seconds is not None,
+                "times_first": statistics.median(walls) / first,
+                "same_answer": command.name not in wrong if command.answer else None,
+                "rows": rows[command.name],
+            }
+        )
+    report = {
+        "set": name,
+        "what": table["what"],
+        "input": table.get("input"),
+        "when": now(),
+        "machine": facts,
+        "rounds": rounds,
+        "answer": next(iter(answers.values()), ""),
+        "failures": failures,
+        "results": results,
+    }
     text = as_table(report)
     print(text)
     if not args.dry:
@@ -283,12 +321,17 @@ def now():
 def as_table(report):
     facts = report["machine"]
     lines = [
-        f"# {report['set']}", "", report["what"], "",
+        f"# {report['set']}",
+        "",
+        report["what"],
+        "",
         f"{facts['cpu']}, {facts['cores']} cores, caches {', '.join(f'{k} {v}' for k, v in facts['caches'].items())}, "
         f"{facts['memory_gb']} GB, Linux {facts['kernel']}, {facts['rustc']}; commit {facts['commit']}; {report['when']}.",
         f"{report['rounds']} alternating rounds after one to warm up; whole process, from start to exit, unless it is marked. CPU is user + system. "
-        "Memory is sampled in a run of its own: RSS of the largest single process, PSS of the process tree.", "",
-        "| program | median s | min | max | times the first | CPU s | RSS MB | PSS tree MB | |", "|---|---|---|---|---|---|---|---|---|",
+        "Memory is sampled in a run of its own: RSS of the largest single process, PSS of the process tree.",
+        "",
+        "| program | median s | min | max | times the first | CPU s | RSS MB | PSS tree MB | |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for r in report["results"]:
         wall = r["wall_s"]
@@ -296,8 +339,10 @@ def as_table(report):
         note = {True: "", False: "**another answer**", None: "answer not compared"}[r["same_answer"]]
         note += " the query alone, as it says itself" if r["own_time"] else ""
         name = r["name"].replace("|", chr(92) + "|")
-        lines.append(f"| {name} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
-                     f"{r['cpu_s']['median']:.3f} | {memory} | {note} |")
+        lines.append(
+            f"| {name} | {wall['median']:.4f} | {wall['min']:.4f} | {wall['max']:.4f} | {r['times_first']:.2f} | "
+            f"{r['cpu_s']['median']:.3f} | {memory} | {note} |"
+        )
     lines += ["", "```"]
     for r in report["results"]:
         env = "".join(f"{key}={value} " for key, value in r["env"].items())

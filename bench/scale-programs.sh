@@ -1,9 +1,10 @@
 #!/bin/sh
 # Runs `gristmill scale` on programs that nobody here wrote: bench/scale-programs.sh GRISTMILL [OPTION...] >programs.md
 #
-# OPTIONs are those of `gristmill scale`. PYTHON names an interpreter with NumPy and pytest-xdist. ONLY="xz sleep" tries only these
-# programs, MORE=1 those of the second list, too, and REPORTS=FOLDER keeps the whole reports. A program that is not installed is left
-# out. Each row has the limit that is known of the program, written down before its first run. No pattern judges the verdicts: read them.
+# OPTIONs are those of `gristmill scale`. PYTHON names an interpreter with NumPy and pytest-xdist. ONLY="xz sleep"
+# tries only these programs, MORE=1 those of the second list, too, and REPORTS=FOLDER keeps the whole reports. A
+# program that is not installed is left out. Each row has the limit that is known of the program, written down before
+# its first run. No pattern judges the verdicts: read them.
 set -eu
 if [ $# -lt 1 ]; then
     echo "usage: $0 GRISTMILL [OPTION...]" >&2
@@ -363,8 +364,8 @@ int main(int number, char **words) {
 }
 C
 
-# Each worker asks for memory, touches it, and gives it back, as the readers of thread bottlenecks (Chen 2020) map files: in threads,
-# which share an address space and its lock, or in processes.
+# Each worker asks for memory, touches it, and gives it back, as the readers of thread bottlenecks (Chen 2020) map
+# files: in threads, which share an address space and its lock, or in processes.
 cat >maps.c <<'C'
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs `gristmill scale` on programs whose limit is known: bench/zoo.sh GRISTMILL ZOO [OPTION...] >zoo.md
 #
-# ZOO is target/debug/examples/zoo (cargo build --package gristmill-scale --examples). OPTIONs are those of
-# `gristmill scale`. The folder for temporary files (TMPDIR) must lie on a disk. As root the script makes cgroups for a slow
-# disk and for a quota of processors. ONLY="spin files" tries only these kinds, and REPORTS=FOLDER keeps the whole reports.
+# ZOO is target/debug/examples/zoo (cargo build --package gristmill-scale --examples). OPTIONs are those of `gristmill
+# scale`. The folder for temporary files (TMPDIR) must lie on a disk. As root the script makes cgroups for a slow disk
+# and for a quota of processors. ONLY="spin files" tries only these kinds, and REPORTS=FOLDER keeps the whole reports.
 # GRISTMILL_HIDE=events,tracing,schedstat,pressure makes it tier C, and ,wchan one whose kernel tells even less.
 #
 # Each verdict is judged:
@@ -31,7 +31,8 @@ trap 'exit 1' INT TERM HUP
 cd "$folder"
 processors=$(nproc)
 
-# judge KIND EXPECTED OPTION... -- COMMAND...: prints a row. EXPECTED is a pattern for the sentence that names the limit.
+# judge KIND EXPECTED OPTION... -- COMMAND...: prints a row. EXPECTED is a pattern for the sentence that names the
+# limit.
 judge() {
     kind=$1
     expected=$2

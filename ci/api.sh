@@ -3,7 +3,8 @@
 #
 #     ci/api.sh REV           compares the libraries here with those of the revision REV, such as v0.2.0 or main
 #
-# Needs cargo-semver-checks and installs nothing. Ends with 1 if the version must be raised, and with 2 if nothing was compared.
+# Needs cargo-semver-checks and installs nothing. Ends with 1 if the version must be raised, and with 2 if nothing was
+# compared.
 set -eu
 cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}

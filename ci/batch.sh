@@ -1,7 +1,7 @@
 #!/bin/sh
-# Does a queue that is killed at random moments (SIGKILL to the scheduler, or to its watchdog) leave nothing stopped, lost, or run twice?
-# COUNT (100) seeds, half of them with --by-bandwidth and more programs than processors; `cargo test` tries 20 of them.
-# And does each byte of 100 programs that print 50 MB arrive, whatever is killed or stopped?
+# Does a queue that is killed at random moments (SIGKILL to the scheduler, or to its watchdog) leave nothing stopped,
+# lost, or run twice? COUNT (100) seeds, half of them with --by-bandwidth and more programs than processors; `cargo
+# test` tries 20 of them. And does each byte of 100 programs that print 50 MB arrive, whatever is killed or stopped?
 # (`cargo test`: 12 programs, 2 MB.)
 #
 #     ci/batch.sh [COUNT]

@@ -4,8 +4,8 @@
     ci/docs.py lay-out FOLDER     copies the pages that docs/site/mkdocs.yml names, and what they link to
     ci/docs.py check FOLDER       fails if HTML there loads anything from elsewhere, or links to a file that is not there
 
-A page keeps its path in the repository, so the links between pages stay as they are. A folder or a program to which a page links becomes
-a page, too: a list of its files, or its text. Data is copied as it is.
+A page keeps its path in the repository, so the links between pages stay as they are. A folder or a program to which a
+page links becomes a page, too: a list of its files, or its text. Data is copied as it is.
 """
 
 import re
@@ -115,7 +115,8 @@ def relinked(path, text):
         return f"]({relative(pages[link], here)}{anchor})"
 
     pieces = CODE.split(text)
-    # Python-Markdown knows that a bar in code does not end a cell, and wants four spaces before an item of an inner list.
+    # Python-Markdown knows that a bar in code does not end a cell, and wants four spaces before an item of an inner
+    # list.
     pieces[1::2] = [piece if piece.startswith("```") else piece.replace(r"\|", "|") for piece in pieces[1::2]]
     pieces[::2] = [re.sub(r"^  (?=- )", "    ", LINK.sub(there, piece), flags=re.M) for piece in pieces[::2]]
     return "".join(pieces)

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Can a file make a parser panic, exceed its memory, or return wrong records?
 #
-# 1. Each parser of files gets COUNT (a million) almost valid inputs, made from the numbers 0 to COUNT - 1. Its result is
-#    compared with that of another parser. `make test` runs 2000 of each.
-# 2. Each program in fuzz/ (one per parser) gets COUNT inputs of libFuzzer, which searches for bytes that reach new code.
-#    It starts from fuzz/corpus and stores its findings in fuzz/found. A panic, 10 seconds, or more than 512 MiB are a
+# 1. Each parser of files gets COUNT (a million) almost valid inputs, made from the numbers 0 to COUNT - 1. Its
+#    result is compared with that of another parser. `make test` runs 2000 of each.
+# 2. Each program in fuzz/ (one per parser) gets COUNT inputs of libFuzzer, which searches for bytes that reach new
+#    code. It starts from fuzz/corpus and stores its findings in fuzz/found. A panic, 10 seconds, or more than 512 MiB are a
 #    failure; the input is then written to a file, whose name is printed.
 #
 # ci/fuzz.sh COUNT NAME ... runs only the named programs.

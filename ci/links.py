@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the files and headings of all relative links in this repository's Markdown files exist.
 
-    ci/links.py            fails with one line for each broken link
+ci/links.py            fails with one line for each broken link
 """
 
 import re
@@ -27,7 +27,10 @@ def anchors(file):
 def main():
     names = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.splitlines()
     broken = []
     for name in names:

@@ -16,6 +16,7 @@ if ! cmp -s ci/tools.txt "$folder/installed.txt"; then
 fi
 
 # 2. Python: pyproject.toml has the rules.
+"$folder/bin/ruff" format --check --quiet --cache-dir "$folder/ruff"
 "$folder/bin/ruff" check --quiet --cache-dir "$folder/ruff"
 MYPYPATH=python "$folder/bin/python" -m mypy --no-error-summary --cache-dir "$folder/mypy" --package gristmill
 MYPYPATH=python "$folder/bin/python" -m mypy --no-error-summary --cache-dir "$folder/mypy" python/examples python/backend

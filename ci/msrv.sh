@@ -1,8 +1,9 @@
 #!/bin/sh
 # Does everything compile with the oldest Rust that Cargo.toml names?
 #
-# rustup fetches that Rust if it is not installed. Where it cannot, clippy's lint `incompatible_msrv`, which `make lint` always checks, still
-# finds functions of the standard library that are too new. It does not find syntax that is too new.
+# rustup fetches that Rust if it is not installed. Where it cannot, clippy's lint `incompatible_msrv`, which `make
+# lint` always checks, still finds functions of the standard library that are too new. It does not find syntax that is
+# too new.
 set -eu
 cd "$(dirname "$0")/.."
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

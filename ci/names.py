@@ -95,8 +95,9 @@ def main():
     # The examples above are wrong on purpose.
     del texts["ci/names.py"]
     tree = Tree(files, words)
-    found = [(name, what, {what, f"{Path(name).parent}/{what}"})
-             for name, text in texts.items() for what in tree.missing(text, str(Path(name).parent))]
+    found = [
+        (name, what, {what, f"{Path(name).parent}/{what}"}) for name, text in texts.items() for what in tree.missing(text, str(Path(name).parent))
+    ]
     made_later = set(git("check-ignore", "--stdin", input="\n".join(path for *_, paths in found for path in paths)))
     wrong = [f"{name}: {what} is not there" for name, what, paths in found if not paths & made_later]
     print("\n".join(wrong) or f"the files and names that {len(texts)} files mention are there")

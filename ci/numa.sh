@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Do workers keep to their nodes on a machine with several? Boots an emulated one of two nodes, with two processors each, and counts words
-# there under every placement. Checks the answers, the bytes that one node has read of the other (docs/statistics.md), and where the
-# kernel says that the pages of each worker lie.
+# Do workers keep to their nodes on a machine with several? Boots an emulated one of two nodes, with two processors
+# each, and counts words there under every placement. Checks the answers, the bytes that one node has read of the
+# other (docs/statistics.md), and where the kernel says that the pages of each worker lie.
 #
 #     ci/numa.sh               builds the command
 #     ci/numa.sh GRISTMILL     uses this one
 #
-# Missing tools, and a kernel that is not installed but only unpacked, come from apt (Debian). Emulation needs no rights and no KVM.
+# Missing tools, and a kernel that is not installed but only unpacked, come from apt (Debian). Emulation needs no
+# rights and no KVM.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -gt 0 ]; then
@@ -45,8 +46,9 @@ LC_ALL=C awk 'BEGIN {
 tr -s ' ' '\n' <"$root/words" | LC_ALL=C sort | uniq -c | awk '$2 != "" { print $2 "\t" $1 * 16 }' >"$work/expected"
 expected=$(md5sum <"$work/expected" | cut -d' ' -f1)
 
-# 3. What the guest runs. For each placement it prints the answer's checksum, the bytes read of nodes, and during the job, for each
-#    worker, its processors and the pages of its arena on each node. The arena is the last part of the region that it may write to.
+# 3. The guest's script. For each placement it prints the answer's checksum and the bytes read of nodes. During the
+#    job, it prints for each worker its processors and the pages of its arena on each node. The arena is the last part
+#    of the region that it may write to.
 strip -o "$root/bin/gristmill" "$gristmill"
 ldd "$gristmill" | grep -o '/[^ ]*' | while read -r library; do
     mkdir -p "$root/$(dirname "$library")"
@@ -125,7 +127,8 @@ remote='function remote(name) { for (key in bytes) { split(key, of, " "); if (of
 for placement in auto pinned by-node off; do
     check "$placement gives the right answer" "\$2 == \"$placement\" && \$3 == \"answer\" { found = \$4 == \"$expected\" } END { exit !found }"
 done
-# What `auto` chooses depends on a sample, for which an emulated machine is mostly too slow; without one, it is `pinned`.
+# What `auto` chooses depends on a sample, for which an emulated machine is mostly too slow; without one, it is
+# `pinned`.
 check "by-node reads at most 5 % of the other node" "$remote END { share = remote(\"by-node\"); print \"by-node: \" share / 10 \" % cross\"; exit !(share >= 0 && share <= 50) }"
 for placement in pinned off; do
     check "$placement reads about half of the other node" "$remote END { share = remote(\"$placement\"); print \"$placement: \" share / 10 \" % cross\"; exit !(share >= 350 && share <= 650) }"

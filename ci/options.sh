@@ -1,5 +1,5 @@
 #!/bin/sh
-# Does every subcommand give the right answer with random options on random input? Compares it with a few lines of Python.
+# Does every subcommand give the right answer with random options on random input? A few lines of Python say.
 #
 #     ci/options.sh [runs of each subcommand] [more options of ci/options/run.py]
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Does the Python package install from a wheel in a fresh virtual environment, pass its tests with every engine, and have types?
+# Does the Python package install from a wheel in a fresh environment, pass its tests on every engine, and have types?
 #
 #     ci/python.sh [arguments of pytest]
 set -eu

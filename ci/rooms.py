@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Checks that imports run one way: in every list of `mod` lines, a module imports only from those above it.
+"""Checks that imports run one way: a module imports only from those above it in its list. So there is no circle of
+files.
 
     ci/rooms.py            fails with one line for each import that climbs
     ci/rooms.py --list     prints the rooms in their order, each with the first line of its documentation
 
-The list in lib.rs, main.rs or mod.rs alone defines the order. A file with modules below it comes after them: it may use them,
-but they may not use its definitions. Tests are not checked.
+Rust: the `mod` lines in lib.rs, main.rs or mod.rs define the order. A file with modules below it comes after them: it
+may use them, but they may not use its definitions. Tests are not checked.
+
+Python: the comment at the head of python/gristmill/__init__.py lists the modules of each package. Imports inside of
+functions count, and so do names that are given to `import_module`. No module imports a private name of another.
 """
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -120,6 +125,60 @@ def climbs(module):
             yield module, to, item
 
 
+PYTHON = ROOT / "python" / "gristmill"
+
+
+def python_rooms():
+    """Returns the modules of the Python package in their order, each with its file."""
+    found = {"_native": None}
+    for package, modules in re.findall(r"^#   (\S+): +(.+)$", (PYTHON / "__init__.py").read_text(), re.M):
+        folder = PYTHON.joinpath(*package.split(".")) if package != "gristmill" else PYTHON
+        prefix = f"{package}." if package != "gristmill" else ""
+        found |= {prefix + name: folder / f"{name}.py" for name in modules.split()}
+    return found
+
+
+def python_imports(file):
+    """Yields the module and the name of each import in a file of the package."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.ImportFrom(module=module, level=level) if level:
+                parts = file.parent.relative_to(PYTHON).parts
+                path = [*parts[: len(parts) - level + 1], *((module or "").split(".") if module else [])]
+                yield from ((".".join(path), alias.name) for alias in node.names)
+            case ast.Call(func=ast.Name(id="import_module" | "_import_module"), args=[ast.Constant(value=str(name))]):
+                if name.startswith("gristmill."):
+                    yield name.removeprefix("gristmill."), ""
+
+
+def python_faults():
+    """Yields what is wrong with the imports of the Python package, a line each."""
+    rooms = python_rooms()
+    order = list(rooms)
+    for file in sorted(PYTHON.rglob("*.py")):
+        here = str(file.relative_to(ROOT))
+        name = ".".join(file.relative_to(PYTHON).with_suffix("").parts)
+        if name not in rooms and file.name != "__init__.py":
+            yield f"{here} is not in the list of python/gristmill/__init__.py"
+            continue
+        modules = {}  # The names under which this file has modules of the package.
+        for module, item in python_imports(file):
+            to = f"{module}.{item}".strip(".") if f"{module}.{item}".strip(".") in rooms else module
+            modules[item] = to
+            if to in rooms and name in rooms and order.index(to) >= order.index(name):
+                yield f"{here} imports {item or to} of {rooms[to].relative_to(ROOT)}, which comes after it"
+            elif to not in rooms and name in rooms and PYTHON.joinpath(*to.split("."), "__init__.py").exists():
+                yield f"{here} imports {item} of the package {to}: name the module"
+            elif item.startswith("_") and to != "_native":
+                yield f"{here} imports the private name {item} of {to}"
+        for module, private in re.findall(r"\b(\w+)\.(_[a-z]\w*)", file.read_text()):
+            if modules.get(module, "_native") != "_native" and modules[module].rpartition(".")[2] == module:
+                yield f"{here} uses {private} of {modules[module]}, which is private"
+    for name, file in rooms.items():
+        if file and not file.exists():
+            yield f"python/gristmill/__init__.py lists {name}, and there is no {file.relative_to(ROOT)}"
+
+
 def main():
     found = 0
     for crate in sorted((ROOT / "crates").iterdir()):
@@ -136,8 +195,15 @@ def main():
             for module, to, item in climbs(top):
                 found += 1
                 print(f"{module.file.relative_to(ROOT)} imports {item} of {to.file.relative_to(ROOT)}, which comes after it")
+    if "--list" in sys.argv:
+        for name, file in list(python_rooms().items())[1:]:
+            print(f"gristmill.{name:34} {(ast.get_docstring(ast.parse(file.read_text())) or '').partition(chr(10))[0]}")
+    else:
+        faults = list(python_faults())
+        print(*faults, sep="\n", end="\n" if faults else "")
+        found += len(faults)
     if found:
-        sys.exit(f"{found} imports climb: see the head of ci/rooms.py")
+        sys.exit(f"{found} imports are wrong: see the head of ci/rooms.py")
 
 
 main()

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Does a PySpark job give the sequential answer when an executor is killed? Runs PySpark jobs with many seeds:
 #   ci/spark-python-faults.sh [RUNS] [SEED] [recompute|resend|replicate] [JOB]
-# Runs RUNS (10) seeds, starting with SEED (1), of each job: RDDs with Python functions (groupByKey, reduceByKey, sortBy, join, two
-# shuffles deep) and DataFrames with Python UDFs. An executor is killed among the maps, after the first results, or before the next job
-# that reads the same shuffle. JOB chooses jobs by a part of their name. A line tells each outcome; it fails if rows are wrong, or if a
-# job ends otherwise than with the reason for which jobs may end (spark/README.md, "When not to use it"). GRISTMILL_SHUFFLE=sort runs the
-# same with the sort shuffle. Needs a JDK and pyspark (python3, or PYTHON); 10 to 20 seconds for each of 21 jobs and seed on two cores.
+# Runs RUNS (10) seeds, starting with SEED (1), of each job: RDDs with Python functions (groupByKey, reduceByKey,
+# sortBy, join, two shuffles deep) and DataFrames with Python UDFs. An executor is killed among the maps, after the
+# first results, or before the next job that reads the same shuffle. JOB chooses jobs by a part of their name. A line
+# tells each outcome; it fails if rows are wrong, or if a job ends with an error. GRISTMILL_SHUFFLE=sort runs the same
+# with the sort shuffle; GRISTMILL_READ_BYTES sets spark.gristmill.read.bytes (8k). Needs a JDK and pyspark (python3, or
+# PYTHON); 10 to 20 seconds for each of 21 jobs and seed on two cores.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Does any setting of Spark lose a row? Runs two jobs on two executors under each setting of Spark that touches a shuffle, through 0, 1,
-# tiny and huge values:
+# Does any setting of Spark lose a row? Runs two jobs on two executors under each setting of Spark that touches a
+# shuffle, through 0, 1, tiny and huge values:
 #   ci/spark-settings.sh [REGEX]
-# REGEX chooses values by lines such as "spark.shuffle.file.buffer = 1t". Values of GROUP (6) settings are set at once; if a job is not
-# right then, each half of them is set again, down to one. GROUP=1 sets one at a time. Prints a line for each value; it fails if rows are
-# wrong, or if the sort shuffle gives rows where Gristmill does not. Where a job fails with one value, the sort shuffle is run with it,
-# and what both say is printed.
+# REGEX chooses values by lines such as "spark.shuffle.file.buffer = 1t". Values of GROUP (6) settings are set at once;
+# if a job is not right then, each half of them is set again, down to one. GROUP=1 sets one at a time. Prints a line for
+# each value; it fails if rows are wrong, or if the sort shuffle gives rows where Gristmill does not. Where a job fails
+# with one value, the sort shuffle is run with it, and what both say is printed.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 rm -f target/spark-settings.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Do Spark's own SQL suites pass with our shuffle? ci/spark-sql.sh [joins aggregates adaptiveExecution exchanges]
-# Runs them unchanged, one by one, from Spark's published test jars. The names are methods of SqlSuitesTest; the default is
+# Do Spark's own SQL suites pass with our shuffle? ci/spark-sql.sh [joins aggregates adaptiveExecution exchanges] Runs
+# them unchanged, one by one, from Spark's published test jars. The names are methods of SqlSuitesTest; the default is
 # all of them.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Does the plugin work with other versions of Spark?  ci/spark-versions.sh [4.0.5 4.1.4 ...]
-# For each version, which pip installs, builds the jar like spark/jar.sh and runs the quick tests with it. ci/spark.sh tests
-# the version that the build names. Needs a JDK, Maven (for JUnit), and Python with venv.
+# Does the plugin work with other versions of Spark?
+#   ci/spark-versions.sh [4.0.5 4.1.4 ...]
+# For each version, which pip installs, builds the jar like spark/jar.sh and runs the quick tests with it. ci/spark.sh
+# tests the version that the build names. Needs a JDK, Maven (for JUnit), and Python with venv.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does a job stay within its memory? Sorts GIB (4) gibibytes of TeraSort records and counts their words, within a tenth of
-# that memory, which the kernel enforces if a memory cgroup can be made. Checks the answers and prints the memory used.
-# Needs four times GIB of disk space in TMPDIR.
+# Does a job stay within its memory? Sorts GIB (4) gibibytes of TeraSort records and counts their words, within a
+# tenth of that memory, which the kernel enforces if a memory cgroup can be made. Checks the answers and prints the
+# memory used. Needs four times GIB of disk space in TMPDIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 gib=${1:-4}
@@ -40,8 +40,8 @@ sorted=$("$lab" terasort validate "$work/sorted")
 echo "$sorted, in order"
 rm "$work/sorted"
 
-# Each record has a unique number of 32 digits. The count must have each of them once, in the order of generation. For all
-# other words only the total is checked.
+# Each record has a unique number of 32 digits. The count must have each of them once, in the order of generation. For
+# all other words only the total is checked.
 limited "$gristmill" word-count --tokens space --sort key "${budget[@]}" "$work/made" >"$work/counted"
 cmp <(cut -c13-44 "$work/made") <(grep -aE $'^[0-9A-F]{32}\t1$' "$work/counted" | cut -f1)
 words=$(awk -F'\t' '{words += $NF} END {printf "%d", words}' "$work/counted")

@@ -88,7 +88,10 @@ def alive(group):
 
 
 def run(program, case, folder, strikes, wanted):
-    """Runs a case and sends signals at the given moments. Returns a failure or None, the seconds taken, and the number of signals."""
+    """Runs a case and sends signals at the given moments.
+
+    Returns a failure or None, the seconds taken, and the number of signals.
+    """
     folder.mkdir()
     spill, output = folder / "spill", folder / "output"
     spill.mkdir()
@@ -186,8 +189,7 @@ def main():
                         print(f"FAILED: {case.name}, {name}, seed {seed}: {wrong}", flush=True)
                     shutil.rmtree(place)
                 print(
-                    f"{case.name}, {name}: {options.count} runs, {strikes_total} signals; "
-                    f"undisturbed {took:.1f} s, longest {longest:.1f} s",
+                    f"{case.name}, {name}: {options.count} runs, {strikes_total} signals; undisturbed {took:.1f} s, longest {longest:.1f} s",
                     flush=True,
                 )
     print(f"{failed} failed")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Does every job end if some of its processes are stopped (SIGSTOP) or killed (SIGKILL) at random moments? Each case runs
-# COUNT (24) times with each signal, starting with seed SEED (1). Within a time limit it must give the answer of an
-# undisturbed run or one clear error, and leave nothing behind.
+# Does every job end if some of its processes are stopped (SIGSTOP) or killed (SIGKILL) at random moments? Each case
+# runs COUNT (24) times with each signal, starting with seed SEED (1). Within a time limit it must give the answer of
+# an undisturbed run or one clear error, and leave nothing behind.
 #
 #     ci/stops.sh [COUNT] [SEED] [more options of ci/stops.py]
 set -eu

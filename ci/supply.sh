@@ -4,7 +4,8 @@
 #     ci/supply.sh            licences, sources, duplicates and advisories (deny.toml), and the notices in THIRD-PARTY.md
 #     ci/supply.sh --quick    the same without advisories
 #
-# cargo-deny is installed in target/ if it is missing, which takes some minutes once. A build without optimisation is quick enough.
+# cargo-deny is installed in target/ if it is missing, which takes some minutes once. A build without optimisation is
+# quick enough.
 set -eu
 cd "$(dirname "$0")/.."
 CARGO=${CARGO:-cargo}
@@ -16,8 +17,10 @@ PATH=$tools/bin:$PATH
 python3 -B ci/notices.py --check
 
 # 2. Licences, sources, duplicates.
-$CARGO deny --version >/dev/null 2>&1 ||
+if ! $CARGO deny --version >/dev/null 2>&1; then
 	$CARGO install --quiet --debug --locked --root "$tools" --target-dir "$tools/build" cargo-deny@0.20.2
+	rm -rf "$tools/build"
+fi
 $CARGO deny --locked --all-features --log-level error check --hide-inclusion-graph bans licenses sources
 [ "${1:-}" != --quick ] || exit 0
 

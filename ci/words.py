@@ -67,10 +67,16 @@ def faults(lines, kind):
 
 
 def main():
-    names = sys.argv[1:] or subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout.splitlines()
+    names = (
+        sys.argv[1:]
+        or subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+    )
     count = 0
     for name in names:
         kind = name.rpartition(".")[2]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the plugin for the Spark that is here, in seconds and without Maven or tests:  spark/jar.sh [FOLDER]
-# FOLDER is a Spark distribution or an installed pyspark; without it SPARK_HOME, else the pyspark of python3. Needs a JDK, 17 or newer.
-# The last line of output is "JAR is for Spark VERSION".
+# Builds the plugin for the Spark that is here, in seconds and without Maven or tests:  spark/jar.sh [FOLDER] FOLDER is
+# a Spark distribution or an installed pyspark; without it SPARK_HOME, else the pyspark of python3. Needs a JDK, 17 or
+# newer. The last line of output is "JAR is for Spark VERSION".
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${1:-${SPARK_HOME:-$(python3 -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))' 2>/dev/null || true)}}

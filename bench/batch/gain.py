@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the gain of gristmill batch on the simulated machine by the number of executions, from the rows of `gristmill-lab simulate --rows`.
+"""Draws the gain of gristmill batch on the simulated machine by the number of executions.
+
+It is given the rows of `gristmill-lab simulate --rows`.
 
     python3 bench/batch/gain.py rows.csv.gz > docs/batch-gain.svg
 
@@ -33,9 +35,7 @@ def main():
     with gzip.open(sys.argv[1], "rt") as file:
         rows = list(csv.DictReader(file))
     lines = {(kind, way): gains(rows, kind, way) for kind in KINDS for way in WAYS}
-    smooth = {
-        key: [statistics.mean(line[max(0, at - AROUND) : at + AROUND + 1]) for at in range(len(line))] for key, line in lines.items()
-    }
+    smooth = {key: [statistics.mean(line[max(0, at - AROUND) : at + AROUND + 1]) for at in range(len(line))] for key, line in lines.items()}
     low = min(0, *(min(line) for line in smooth.values())) // 1
     high = -(-max(max(line) for line in smooth.values()) // 1)
     count = max(len(line) for line in smooth.values())

@@ -1,5 +1,6 @@
-//! Two programs that differ in little but their demand for memory bandwidth, to measure how they are scheduled. They are two files,
-//! because the history knows a program by its file.
+//! Two programs that differ in little but their demand for memory bandwidth, to measure how they are scheduled.
+//!
+//! They are two files, because the history knows a program by its file.
 //!
 //!     rustc --edition 2024 -O bench/batch/pair.rs -o compute
 //!     rustc --edition 2024 -O --cfg triad bench/batch/pair.rs -o triad

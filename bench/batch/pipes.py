@@ -46,7 +46,10 @@ def jobs(before, after):
 
 
 def run(words, folder, expected_bytes):
-    """Runs a queue in `folder` and returns its seconds. What it prints is counted if `expected_bytes` says how much that is."""
+    """Runs a queue in `folder` and returns its seconds.
+
+    Its output is counted if `expected_bytes` says how much that is.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     began = time.perf_counter()
@@ -70,9 +73,7 @@ def main():
             for _ in range(rounds):
                 for program, words in programs.items():
                     times[program].append(run(words, Path(folder) / "t", expected_bytes))
-            shown = {
-                program: f"{statistics.median(all):.2f} ({min(all):.2f}..{max(all):.2f})" for program, all in times.items()
-            }
+            shown = {program: f"{statistics.median(all):.2f} ({min(all):.2f}..{max(all):.2f})" for program, all in times.items()}
             medians = {program: statistics.median(all) for program, all in times.items()}
             ratios = [f"{medians['after'] / medians[other]:.2f}" if other in medians else "" for other in ("before", "GNU parallel")]
             row = [name, shown["before"], shown["after"], shown.get("GNU parallel", ""), *ratios]

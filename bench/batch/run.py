@@ -3,12 +3,13 @@
 
     python3 bench/batch/run.py GRISTMILL PROGRAMS ROUNDS [TASK...] > rows.csv
 
-PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs). TASKs are words in the names of tasks to measure: all, if there are none. The
-ways of a task alternate, in reverse order in every second round.
-"system order" runs the same programs at the same time in the same cgroups, and lets the system share the processors out. (Started by a shell,
-they would share one cgroup, and get less of a machine on which something else runs.) A way whose command is not installed is left out, and so
-is a program of the groups. PYTHON names an interpreter with NumPy. A row has the seconds from the start to the end of the last program, the
-mean of the seconds to the end of each (only where the queue tells it), and the load of the machine before.
+PROGRAMS is a folder with `triad` and `compute` (bench/batch/pair.rs). TASKs are words in the names of tasks to
+measure: all, if there are none. The ways of a task alternate, in reverse order in every second round. "system order"
+runs the same programs at the same time in the same cgroups, and lets the system share the processors out. (Started by
+a shell, they would share one cgroup, and get less of a machine on which something else runs.) A way whose command is
+not installed is left out, and so is a program of the groups. PYTHON names an interpreter with NumPy. A row has the
+seconds from the start to the end of the last program, the mean of the seconds to the end of each (only where the
+queue tells it), and the load of the machine before.
 """
 
 import contextlib
@@ -127,7 +128,7 @@ def tasks(gristmill, work, processors):
 
 
 def turnaround(said):
-    """Returns the mean of the seconds to the end of each program, from the lines of --json; nothing if there are none."""
+    """Returns the mean of the seconds to the end of each program, from the lines of --json, or nothing."""
     ends = []
     for line in said.splitlines():
         try:

@@ -1,4 +1,5 @@
 """The command line that the word-count peers share, and how they print."""
+
 import argparse
 
 

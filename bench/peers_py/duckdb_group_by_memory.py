@@ -1,8 +1,9 @@
-"""Group-by-sum of pairs of 32-bit numbers within little memory, as a user of DuckDB writes it (pip install duckdb numpy).
+"""Sums pairs of 32-bit numbers by key within little memory, as a user of DuckDB does (pip install duckdb numpy).
 
-The pairs lie in a table of a database file beside the input, which is made if it is not there; the seconds that are printed are those
-of the query alone.
+The pairs lie in a table of a database file beside the input, which is made if it is not there; the seconds that are
+printed are those of the query alone.
 """
+
 import argparse
 import os
 import time
@@ -26,9 +27,16 @@ if not os.path.exists(path):
         base.execute("CREATE TABLE t AS SELECT k, v FROM columns")
     os.rename(f"{path}.new", path)
 
-base = duckdb.connect(path, read_only=True, config={
-    "threads": args.threads, "memory_limit": args.memory, "temp_directory": args.spill_dir, "preserve_insertion_order": False,
-})
+base = duckdb.connect(
+    path,
+    read_only=True,
+    config={
+        "threads": args.threads,
+        "memory_limit": args.memory,
+        "temp_directory": args.spill_dir,
+        "preserve_insertion_order": False,
+    },
+)
 began = time.perf_counter()
 rows = base.execute("SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s DESC, k LIMIT 10").fetchall()
 seconds = time.perf_counter() - began

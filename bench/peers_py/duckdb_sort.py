@@ -1,4 +1,5 @@
 """Sorting the lines of a file as a user of DuckDB writes it (pip install duckdb)."""
+
 import argparse
 
 import duckdb
@@ -10,9 +11,14 @@ parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--memory", default="1GiB")
 parser.add_argument("--spill-dir", default="/tmp")
 args = parser.parse_args()
-base = duckdb.connect(config={
-    "threads": args.threads, "memory_limit": args.memory, "temp_directory": args.spill_dir, "preserve_insertion_order": False,
-})
+base = duckdb.connect(
+    config={
+        "threads": args.threads,
+        "memory_limit": args.memory,
+        "temp_directory": args.spill_dir,
+        "preserve_insertion_order": False,
+    }
+)
 base.execute(f"""
     COPY (
         SELECT line FROM read_csv('{args.file}', columns = {{'line': 'VARCHAR'}}, delim = '\x01', quote = '', escape = '',

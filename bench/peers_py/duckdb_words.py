@@ -1,4 +1,5 @@
 """Word count as a user of DuckDB writes it (pip install duckdb)."""
+
 import duckdb
 from arguments import parse, show
 
@@ -11,10 +12,15 @@ words = {
 # upper case afterwards: before, letters beyond ASCII would become words (the long s an S)
 upper = {"alpha": "upper", "space": ""}[args.tokens]
 base = duckdb.connect(config={"threads": args.threads, "preserve_insertion_order": False})
-show(base.execute(f"""
+show(
+    base.execute(
+        f"""
     SELECT word, count(*) AS n FROM (
         SELECT {upper}(unnest({words})) AS word
         FROM read_csv(?, columns = {{'line': 'VARCHAR'}}, delim = '\x01', quote = '', escape = '', header = false,
                       auto_detect = false, max_line_size = 20000000, encoding = 'utf-8', ignore_errors = true, strict_mode = false))
     GROUP BY word ORDER BY n DESC, word LIMIT {args.top}
-""", [args.file]).fetchall())
+""",
+        [args.file],
+    ).fetchall()
+)

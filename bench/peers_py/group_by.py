@@ -1,7 +1,10 @@
-"""Group-by-sum of pairs of 32-bit numbers as users of DuckDB, Polars and ClickHouse write it (pip install duckdb polars chdb).
+"""Sums pairs of 32-bit numbers by key, as users of DuckDB, Polars and ClickHouse do.
+
+Needs pip install duckdb polars chdb.
 
 The pairs are loaded first; the seconds that are printed are those of the query alone, over data in memory.
 """
+
 import argparse
 import os
 import time
@@ -32,8 +35,15 @@ elif args.engine == "polars":
 
     table = pl.DataFrame({"k": keys, "v": values})
     began = time.perf_counter()
-    rows = (table.lazy().group_by("k").agg(pl.col("v").cast(pl.UInt64).sum().alias("s"))
-            .sort(["s", "k"], descending=[True, False]).head(10).collect().rows())
+    rows = (
+        table.lazy()
+        .group_by("k")
+        .agg(pl.col("v").cast(pl.UInt64).sum().alias("s"))
+        .sort(["s", "k"], descending=[True, False])
+        .head(10)
+        .collect()
+        .rows()
+    )
 else:
     import chdb.session
 
@@ -41,8 +51,9 @@ else:
     session.query("CREATE TABLE t (k UInt32, v UInt32) ENGINE = Memory")
     session.query(f"INSERT INTO t SELECT * FROM file('{args.file}', RowBinary, 'k UInt32, v UInt32')")
     began = time.perf_counter()
-    text = str(session.query("SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s DESC, k LIMIT 10 "
-                             f"SETTINGS max_threads = {args.threads}", "TabSeparated"))
+    text = str(
+        session.query(f"SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s DESC, k LIMIT 10 SETTINGS max_threads = {args.threads}", "TabSeparated")
+    )
     rows = [line.split("\t") for line in text.splitlines()]
 seconds = time.perf_counter() - began
 for key, total in rows:

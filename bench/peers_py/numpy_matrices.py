@@ -1,4 +1,5 @@
 """Matrix product, or means and covariances, as a user of numpy writes them; prints what the programs by hand print."""
+
 import sys
 
 import numpy as np
@@ -10,7 +11,11 @@ if what == "product":
     values = {"trace": f"{product.trace():.3f}", "sum": f"{product.sum():.3f}", "corner": f"{product[-1, -1]:.3f}"}
 else:
     covariance = np.cov(first, rowvar=False)
-    values = {"means": f"{first.mean(axis=0).sum():.6f}", "trace": f"{covariance.trace():.6f}",
-              "sum": f"{covariance.sum():.6f}", "corner": f"{covariance[-1, -2]:.6f}"}
+    values = {
+        "means": f"{first.mean(axis=0).sum():.6f}",
+        "trace": f"{covariance.trace():.6f}",
+        "sum": f"{covariance.sum():.6f}",
+        "corner": f"{covariance[-1, -2]:.6f}",
+    }
 for name, value in values.items():
     print(f"{name}\t{value}")

@@ -13,9 +13,7 @@ def words(text: str, rows: list[str]) -> dict[str, int]:
     line = polars.col("line")
     for blank in "\t\r\f\v":
         line = line.str.replace_all(blank, " ", literal=True)
-    lines = polars.scan_csv(
-        text, has_header=False, separator="\x01", quote_char=None, schema={"line": polars.String}, encoding="utf8-lossy"
-    )
+    lines = polars.scan_csv(text, has_header=False, separator="\x01", quote_char=None, schema={"line": polars.String}, encoding="utf8-lossy")
     found = lines.select(line.str.split(" ").alias("word")).explode("word").filter(polars.col("word") != "")
     return dict(found.group_by("word").agg(polars.len()).collect(engine="streaming").iter_rows())
 

@@ -3,10 +3,11 @@
 
     compare.py --text FILE [--rounds 5] [--rows 20000000] [--tasks words,tiny] [--programs gristmill,pool] [--output FOLDER]
 
-Runs alternate: in each round every program runs once, in a process of its own. The table has the median of each. Programs that are
-not installed for this Python are left out, with a message. With --memory-mib, each program runs in a cgroup of its own with so much
-memory; this needs root. The answers must agree; words of SQL programs end at other white space, so theirs may differ by a
-thousandth. The table names programs that fail, and the exit status is then 1. With --output, rows.json has every run and README.md the table.
+Runs alternate: in each round every program runs once, in a process of its own. The table has the median of each.
+Programs that are not installed for this Python are left out, with a message. With --memory-mib, each program runs in
+a cgroup of its own with so much memory; this needs root. The answers must agree; words of SQL programs end at other
+white space, so theirs may differ by a thousandth. The table names programs that fail, and the exit status is then 1.
+With --output, rows.json has every run and README.md the table.
 """
 
 import argparse
@@ -143,7 +144,10 @@ def run(program: str, task: str, text: str, rows: list[str], memory_mib: int | N
 
 @contextlib.contextmanager
 def cgroup(memory_mib: int) -> Iterator[list[str]]:
-    """Makes a cgroup with this memory, for as long as the block runs. Put before a command, the list that it gives runs the command in the cgroup."""
+    """Makes a cgroup with this memory, for as long as the block runs.
+
+    Put before a command, the list that it gives runs the command in the cgroup.
+    """
     root = Path("/sys/fs/cgroup")
     first = (root / "memory").exists()
     folder = root / "memory/gristmill-bench" if first else root / "gristmill-bench"

@@ -12,8 +12,9 @@ import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Recovery;
 
 /**
- * How much memory of the driver a large shuffle needs, and how long a commit takes: heap after a garbage collection, and CPU time of the
- * calls, when all maps have committed, and when all have run again for what one of ten executors has lost.
+ * How much memory of the driver a large shuffle needs, and how long a commit takes: heap after a garbage collection,
+ * and CPU time of the calls, when all maps have committed, and when all have run again for what one of ten executors
+ * has lost.
  *
  * <p>Usage, after a build: java -Xmx3g -cp spark/target/classes bench/spark/Ledger.java [MAPS PARTITIONS]
  */

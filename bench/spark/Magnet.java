@@ -18,8 +18,9 @@ import scala.collection.immutable.Seq;
 import scala.collection.immutable.Set;
 
 /**
- * Spark's push-based shuffle (Magnet) on a standalone cluster, for comparison. Spark has all of it, but offers it on YARN only: its
- * standalone shuffle service merges nothing, and its standalone scheduler names no hosts to push to. This adds these two.
+ * Spark's push-based shuffle (Magnet) on a standalone cluster, for comparison. Spark has all of it, but offers it on
+ * YARN only: its standalone shuffle service merges nothing, and its standalone scheduler names no hosts to push to.
+ * This adds these two.
  *
  * <pre>
  *  Magnet                                 runs the shuffle service of a host, with Spark's own merger

@@ -29,10 +29,11 @@ import scala.Tuple2;
  *  Workloads NAME MAPS PARTITIONS BYTES [FILE]        runs a job; prints "answer N seconds S"
  * </pre>
  *
- * {@code sparksort} is the one of OPS and reads the text; {@code wordcount}, {@code sort}, {@code terasort}, {@code join},
- * {@code aggregation} and {@code pagerank} are made like those of HiBench, on data that the maps generate from seeds (about BYTES
- * of it); {@code tiny} is many shuffles of a few kilobytes; {@code floor} has the tasks of {@code sparksort}, reads the text and shuffles
- * nothing. The answer does not depend on the order of records, nor on which shuffle was used.
+ * {@code sparksort} is the one of OPS and reads the text; {@code wordcount}, {@code sort}, {@code terasort}, {@code
+ * join}, {@code aggregation} and {@code pagerank} are made like those of HiBench, on data that the maps generate from
+ * seeds (about BYTES of it); {@code tiny} is many shuffles of a few kilobytes; {@code floor} has the tasks of {@code
+ * sparksort}, reads the text and shuffles nothing. The answer does not depend on the order of records, nor on which
+ * shuffle was used.
  */
 public final class Workloads {
   private static final int LINE_BYTES = 100;
@@ -95,13 +96,13 @@ public final class Workloads {
     }
   }
 
-  /** Lines, partitioned by their first letters (uniform, so there is no pass that samples them) and sorted; how many there are. */
+  /** Counts lines, partitioned by their first letters (uniform, so no pass samples them) and sorted. */
   private long sparkSort(String file) {
     return countSorted(context.textFile(file, maps).mapToPair(line -> new Tuple2<>(line, (Void) null))
         .repartitionAndSortWithinPartitions(new Ranges<String>(partitions, Workloads::byFirstLetters)));
   }
 
-  /** Spark's own cost for the tasks of {@link #sparkSort}: a stage that reads the text and drops it, then one of empty tasks. */
+  /** Runs the tasks of {@link #sparkSort} without their work: a stage reads the text and drops it, one does nothing. */
   private long floor(String file) {
     LongAccumulator lines = context.sc().longAccumulator();
     context.textFile(file, maps).mapToPair(line -> new Tuple2<>(line, (Void) null))

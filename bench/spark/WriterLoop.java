@@ -22,8 +22,9 @@ import scala.Option;
 import scala.Tuple2;
 
 /**
- * The loop of a map task's writer alone: records in, segments out, nothing stored. Prints the nanoseconds of processor time per record, the
- * median of the rounds. Compile it together with the classes of the plugin, whose package it is in, and run
+ * The loop of a map task's writer alone: records in, segments out, nothing stored. Prints the nanoseconds of
+ * processor time per record, the median of the rounds. Compile it together with the classes of the plugin, whose
+ * package it is in, and run
  *   java -cp CLASSES:SPARK_JARS org.gristmill.spark.writer.WriterLoop row2,row9,kryoLong,kryoText,javaPair ROUNDS
  */
 public final class WriterLoop {

@@ -8,8 +8,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
 
 /**
- * A shuffle whose partition p has a share of the records that goes with 1 / (p + 1): {@code Zipf MAPS PARTITIONS RECORDS_PER_MAP}.
- * How well partitions were predicted and placed is in the driver's log.
+ * A shuffle whose partition p has a share of the records that goes with 1 / (p + 1): {@code Zipf MAPS PARTITIONS
+ * RECORDS_PER_MAP}. How well partitions were predicted and placed is in the driver's log.
  */
 public final class Zipf {
   private Zipf() {}

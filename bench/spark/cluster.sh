@@ -5,11 +5,12 @@
 #   disks     the same, and each host keeps its shuffle files on a disk of its own: a loop device that does $DISK_BYTES bytes and
 #             $DISK_OPS operations per second each way
 #
-# The disk is what the hosts of OPS (Cheng et al. 2020) have for each core (31 MB/s and 750 operations/s for four), times the cores that a host has: one, or
-# its part of the machine's if there are fewer of them than hosts. With two cores: 5.2 MB/s, 125 operations/s. Its data are small
-# beside the memory of the machine, so what has reached a disk is dropped from the page cache every second. Hosts need root.
-# cluster_up KIND makes one and sets $conf, what spark-submit must be told; cluster_down, to be called at exit, removes all of it.
-# cpu_seconds says how much processor time all of it has used so far, where there is cgroup v1 to count it (else 0).
+# The disk is what the hosts of OPS (Cheng et al. 2020) have for each core (31 MB/s and 750 operations/s for four),
+# times the cores that a host has: one, or its part of the machine's if there are fewer of them than hosts. With two
+# cores: 5.2 MB/s, 125 operations/s. Its data are small beside the memory of the machine, so what has reached a disk
+# is dropped from the page cache every second. Hosts need root. cluster_up KIND makes one and sets $conf, what
+# spark-submit must be told; cluster_down, to be called at exit, removes all of it. cpu_seconds says how much
+# processor time all of it has used so far, where there is cgroup v1 to count it (else 0).
 
 # shellcheck shell=bash disable=SC2034 # pair.sh reads conf
 : "${SPARK:?}" "${work:?}" "${memory:?}"
@@ -133,8 +134,8 @@ while True:
 ' "$@"
 }
 
-# The limit of a device is set in the root group: there it also holds for what the kernel writes back later. The device takes
-# at most 16 MB of pages that are not yet written.
+# The limit of a device is set in the root group: there it also holds for what the kernel writes back later. The
+# device takes at most 16 MB of pages that are not yet written.
 disk_up() {
   local device number limit
   truncate -s 8G "$work/disk$1.img"

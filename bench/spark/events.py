@@ -5,13 +5,28 @@
 
 Times are seconds summed over tasks (write_s, fetch_wait_s) or wall clock of stages: those that write shuffles (map_s), the others (reduce_s).
 """
+
 import json
 import sys
 
 
 def summary(lines):
-    stages, writing, total = {}, set(), {"write_s": 0.0, "fetch_wait_s": 0.0, "written": 0, "remote": 0, "local": 0,
-                         "remote_requests": 0, "local_requests": 0, "disk_spill": 0, "failed_tasks": 0, "gc_s": 0.0}
+    stages, writing, total = (
+        {},
+        set(),
+        {
+            "write_s": 0.0,
+            "fetch_wait_s": 0.0,
+            "written": 0,
+            "remote": 0,
+            "local": 0,
+            "remote_requests": 0,
+            "local_requests": 0,
+            "disk_spill": 0,
+            "failed_tasks": 0,
+            "gc_s": 0.0,
+        },
+    )
     for line in lines:
         event = json.loads(line)
         kind = event["Event"]

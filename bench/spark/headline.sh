@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The paper's headline: does the shuffle take longer with more maps? 32, 64 and 128 maps of the same text into the same 32 partitions, on
-# three hosts with slow disks: the sort shuffle, Spark's push-based shuffle (Magnet) and ours.
+# The paper's headline: does the shuffle take longer with more maps? 32, 64 and 128 maps of the same text into the
+# same 32 partitions, on three hosts with slow disks: the sort shuffle, Spark's push-based shuffle (Magnet) and ours.
 #
 #   SPARK=folder of a Spark distribution  PLUGIN=gristmill-spark jar  bench/spark/headline.sh FOLDER [ROUNDS [MEGABYTES]]
 #
-# Three rounds of 300 MB; each round begins with another shuffle. FOLDER gets runs.jsonl (events.py) and over-time.jsonl (over_time.py). Needs root.
+# Three rounds of 300 MB; each round begins with another shuffle. FOLDER gets runs.jsonl (events.py) and
+# over-time.jsonl (over_time.py). Needs root.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(realpath -m "$1")

@@ -7,6 +7,7 @@
 
 A request is a block that a reduce task has fetched; they are counted in the second in which the task ended.
 """
+
 import collections
 import itertools
 import json

@@ -3,12 +3,13 @@
 #
 #   SPARK=folder of a Spark distribution  PLUGIN=gristmill-spark jar  bench/spark/pair.sh OUT CLUSTER JOB MAPS PARTITIONS BYTES
 #
-# Appends one JSON line per run to OUT (the job's answers must agree); cpu_seconds are of driver, executors and the cluster's other
-# processes, load is the machine's when the run ended. Jobs: see Workloads.java. Executors have 1 core and $MEMORY (1024)
-# MiB. $EXTRA: more --conf. $FIRST (sort) is run first. $SHUFFLES, in this order: sort; gristmill; before (ours, of the jar $BEFORE); magnet
-# (Spark's push-based shuffle, on hosts and disks). $WORK: a folder to keep what can be used again. $THREADS: a file that gets a line
-# per run, of what driver and executors used in each stage (threads.py; where there is cgroup v1). $OVER_TIME: a file that gets a line
-# per run, of disk operations and requests in each second (over_time.py; on disks).
+# Appends one JSON line per run to OUT (the job's answers must agree); cpu_seconds are of driver, executors and the
+# cluster's other processes, load is the machine's when the run ended. Jobs: see Workloads.java. Executors have 1 core
+# and $MEMORY (1024) MiB. $EXTRA: more --conf. $FIRST (sort) is run first. $SHUFFLES, in this order: sort; gristmill;
+# before (ours, of the jar $BEFORE); magnet (Spark's push-based shuffle, on hosts and disks). $WORK: a folder to keep
+# what can be used again. $THREADS: a file that gets a line per run, of what driver and executors used in each stage
+# (threads.py; where there is cgroup v1). $OVER_TIME: a file that gets a line per run, of disk operations and requests
+# in each second (over_time.py; on disks).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1 cluster=$2 job=$3 maps=$4 partitions=$5 bytes=$6

@@ -11,6 +11,7 @@ killed when half of the maps are done (maps), or when a quarter of the reduce ta
 A line of JSON for each run is appended to OUT: seconds of the job, processor seconds of all executors, the most that store files (what
 homes keep) and kept files (what senders keep, with resend) had at a time, the largest resident memory of an executor, and the machine's load.
 """
+
 import contextlib
 import json
 import os
@@ -105,32 +106,59 @@ def one(plugin, way, fault, rows, maps):
 
     folder = tempfile.mkdtemp()
     try:
-        spark = (SparkSession.builder.master("local-cluster[2,1,1024]").appName("recovery")
-                 .config("spark.executor.memory", "1g").config("spark.driver.memory", "1g").config("spark.local.dir", folder)
-                 .config("spark.jars", plugin).config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-                 .config("spark.sql.adaptive.enabled", "false").config("spark.gristmill.store.bytes", "16m")
-                 .config("spark.driver.extraClassPath", plugin).config("spark.executor.extraClassPath", plugin)
-                 .config("spark.locality.wait", "500ms").config("spark.sql.shuffle.partitions", maps)
-                 .config("spark.shuffle.manager", "org.apache.spark.shuffle.gristmill.GristmillShuffleManager")
-                 .config("spark.gristmill.recovery", way).getOrCreate())
+        spark = (
+            SparkSession.builder.master("local-cluster[2,1,1024]")
+            .appName("recovery")
+            .config("spark.executor.memory", "1g")
+            .config("spark.driver.memory", "1g")
+            .config("spark.local.dir", folder)
+            .config("spark.jars", plugin)
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.adaptive.enabled", "false")
+            .config("spark.gristmill.store.bytes", "16m")
+            .config("spark.driver.extraClassPath", plugin)
+            .config("spark.executor.extraClassPath", plugin)
+            .config("spark.locality.wait", "500ms")
+            .config("spark.sql.shuffle.partitions", maps)
+            .config("spark.shuffle.manager", "org.apache.spark.shuffle.gristmill.GristmillShuffleManager")
+            .config("spark.gristmill.recovery", way)
+            .getOrCreate()
+        )
         context = spark.sparkContext
         while len(descendants()) < 2:
             time.sleep(0.1)
         work = ["xxhash64(id) as k", "sha2(cast(id as string), 256) as v"]
         spark.range(0, rows // 10, 1, 8).selectExpr(*work).write.format("noop").mode("overwrite").save()  # executors are warm then
         watch = Watch(folder, context, fault)
-        frame = (spark.range(0, rows, 1, maps).selectExpr(*work)
-                 .repartition(maps, "k").sortWithinPartitions("k").selectExpr("count(*)", "sum(k % 1000003)", "sum(crc32(v))"))
+        frame = (
+            spark.range(0, rows, 1, maps)
+            .selectExpr(*work)
+            .repartition(maps, "k")
+            .sortWithinPartitions("k")
+            .selectExpr("count(*)", "sum(k % 1000003)", "sum(crc32(v))")
+        )
         start = time.time()
         watch.start()
         answer = [int(number) for number in frame.collect()[0]]
         seconds = time.time() - start
         watch.over = True
         watch.join()
-        result = {"way": way, "fault": fault, "seconds": round(seconds, 2), "processor_seconds": round(sum(watch.processor.values()), 2),
-                  "store_bytes": watch.bytes[".store"], "kept_bytes": watch.bytes[".sent"], "resident_bytes": watch.resident,
-                  "killed": watch.killed is not None, "rows": rows, "maps": maps, "answer": answer,
-                  "load": float(open("/proc/loadavg").read().split()[0]), "spark": spark.version}
+        result = {
+            "way": way,
+            "fault": fault,
+            "seconds": round(seconds, 2),
+            "processor_seconds": round(sum(watch.processor.values()), 2),
+            "store_bytes": watch.bytes[".store"],
+            "kept_bytes": watch.bytes[".sent"],
+            "resident_bytes": watch.resident,
+            "killed": watch.killed is not None,
+            "rows": rows,
+            "maps": maps,
+            "answer": answer,
+            "load": float(open("/proc/loadavg").read().split()[0]),
+            "spark": spark.version,
+        }
         spark.stop()
         return result
     finally:
@@ -142,13 +170,14 @@ def main():
     if len(sys.argv) == 7 and sys.argv[3] in WAYS:
         print(json.dumps(one(plugin, sys.argv[3], sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))))
         return
-    rounds, rows, maps = (int(given) for given in (sys.argv[3:] + ["5", "1000000", "48"][len(sys.argv) - 3:]))
+    rounds, rows, maps = (int(given) for given in (sys.argv[3:] + ["5", "1000000", "48"][len(sys.argv) - 3 :]))
     answers = set()
     for number in range(rounds):
         for fault in FAULTS:
             for way in WAYS if number % 2 == 0 else reversed(WAYS):
-                run = subprocess.run([sys.executable, __file__, out, plugin, way, fault, str(rows), str(maps)], check=True,
-                                     capture_output=True, text=True)
+                run = subprocess.run(
+                    [sys.executable, __file__, out, plugin, way, fault, str(rows), str(maps)], check=True, capture_output=True, text=True
+                )
                 line = run.stdout.strip().splitlines()[-1]
                 answers.add(str(json.loads(line)["answer"]))
                 with open(out, "a", encoding="utf-8") as runs:

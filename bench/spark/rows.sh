@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Every row of the table, the sort shuffle and ours in alternation, until each row has its pairs. Stops when the time is up and goes
-# on where it stopped when it is called again.
+# Every row of the table, the sort shuffle and ours in alternation, until each row has its pairs. Stops when the time
+# is up and goes on where it stopped when it is called again.
 #
 #   SPARK=folder of a Spark distribution  PLUGIN=gristmill-spark jar  bench/spark/rows.sh FOLDER [MINUTES]
 #
-# FOLDER gets runs.jsonl, and the table at the end is made from it. $PAIRS (5) of each row; $ROWS: only rows that match this regular
-# expression; $SCALE (1): all sizes times this. Rows on hosts and disks are run as root only. A pair that takes longer than $LIMIT
-# (30m) fails.
+# FOLDER gets runs.jsonl, and the table at the end is made from it. $PAIRS (5) of each row; $ROWS: only rows that
+# match this regular expression; $SCALE (1): all sizes times this. Rows on hosts and disks are run as root only. A
+# pair that takes longer than $LIMIT (30m) fails.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(realpath -m "$1") until=$(($(date +%s) + 60 * ${2:-600}))
@@ -42,8 +42,8 @@ with open(path if os.path.exists(path) else os.devnull, encoding="utf-8") as lin
 PY
 }
 
-# Rounds over all rows, so that a machine that slows down in the meantime does so for every row. Half of the rows of a round are begun
-# by the one shuffle, half by the other, and each row by the other one in the next round.
+# Rounds over all rows, so that a machine that slows down in the meantime does so for every row. Half of the rows of a
+# round are begun by the one shuffle, half by the other, and each row by the other one in the next round.
 for ((round = 1; round <= ${PAIRS:-5}; round++)); do
   number=$round
   while read -r cluster job maps partitions megabytes; do

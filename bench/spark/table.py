@@ -4,6 +4,7 @@
 The last column is the seconds of each over the sort shuffle's, or over those of the plugin before a change. shuffle_s is the shuffle time of
 OPS (Cheng et al. 2020): writing (with us that includes waiting for pages) and waiting for fetches, summed over tasks.
 """
+
 import collections
 import json
 import statistics
@@ -42,8 +43,11 @@ def main(paths):
                 if cluster == "disks" and job in SET and shuffle == "gristmill":
                     of_set.append(value)
             cells = [f"{round(median(runs, column), 2):.10g}" for column in COLUMNS]
-            print(f"| {cluster} | {job} | {maps} x {partitions} | {int(size) // 1_000_000} | {shuffle} | {len(runs)} | "
-                  + " | ".join(cells) + f" | {ratio} |")
+            print(
+                f"| {cluster} | {job} | {maps} x {partitions} | {int(size) // 1_000_000} | {shuffle} | {len(runs)} | "
+                + " | ".join(cells)
+                + f" | {ratio} |"
+            )
     if of_set:
         print(f"\nGeometric mean over {len(of_set)} of the {len(SET)} jobs of the set: {statistics.geometric_mean(of_set):.2f}")
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Processor seconds of driver and executors in each stage of a run, by what the threads were for. Linux.
 
-    threads.py sample GROUP SAMPLES            until it is ended: every half second, what the threads of the JVMs in the control group GROUP have used
-    threads.py table SAMPLES LOG [key=value ...]    one JSON line from the samples and the run's Spark event log; the extra pairs are copied into it
+threads.py sample GROUP SAMPLES            until it is ended: every half second, what the threads of the JVMs in the control group GROUP have used
+threads.py table SAMPLES LOG [key=value ...]    one JSON line from the samples and the run's Spark event log; the extra pairs are copied into it
 """
+
 import collections
 import json
 import os
@@ -38,7 +39,7 @@ def threads(pid):
     for number in numbers:
         stat = read(f"/proc/{pid}/task/{number}/stat")
         if stat:
-            name, rest = stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2:].split()
+            name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
             yield number, name, (int(rest[11]) + int(rest[12])) / TICKS
 
 

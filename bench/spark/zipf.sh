@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# How well are skewed partitions predicted and placed? A Zipf shuffle on a local cluster, and what the driver said about it.
+# How well are skewed partitions predicted and placed? Asks the driver of a Zipf shuffle on a local cluster.
 #
 #   SPARK=folder of a Spark distribution  PLUGIN=gristmill-spark jar  bench/spark/zipf.sh OUT RUNS [MAPS PARTITIONS RECORDS_PER_MAP]
 #
-# Appends one JSON line per run: load of the fullest executor over the mean, as placed and as round robin would have; how far predicted
-# sizes were off, of all bytes. Executors: $EXECUTORS (4) of 1 core and $MEMORY (512) MiB. Seconds are not what this is about.
+# Appends one JSON line per run: load of the fullest executor over the mean, as placed and as round robin would have;
+# how far predicted sizes were off, of all bytes. Executors: $EXECUTORS (4) of 1 core and $MEMORY (512) MiB. Seconds
+# are not what this is about.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1 runs=$2 maps=${3:-64} partitions=${4:-100} records=${5:-20000}

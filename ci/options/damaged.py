@@ -1,4 +1,7 @@
-"""CSV as people and programs write it: with stray quotes, rows of other lengths, and marks. Python's csv says what is in it."""
+"""CSV as people and programs write it: with stray quotes, rows of other lengths, and marks.
+
+Python's csv says what is in it.
+"""
 
 import collections
 import csv
@@ -31,7 +34,10 @@ def stray(rng, style):
 
 
 def some_rows(rng, style, width, numbers, damage, has_lone_cr):
-    """Returns text. The first line, which sets the number of fields, is whole; each row below has a fault with probability `damage`."""
+    """Returns text in which rows have faults with probability `damage`.
+
+    The first line, which sets the number of fields, is whole.
+    """
     lines = ["\n" * rng.choice([0, 0, 0, 2])]
     for number in range(rng.choice([1, 2, 20, 2000])):
         is_header = number == 0 and style.has_header
@@ -71,7 +77,7 @@ class Read:
         # Without `strict`, text behind a closing quote belongs to the field, so the reader finds the end of the row.
         lenient, before, width = csv.reader(lines, **syntax), 0, None
         for row in lenient:
-            source = lines[before:lenient.line_num]
+            source = lines[before : lenient.line_num]
             line = 1 + "".join(lines[:before]).count("\n")
             before = lenient.line_num
             if not row:
@@ -115,7 +121,10 @@ def contents_of(rng, style, width, numbers, damage, skips):
 
 
 def case_of(rng, folder, style, contents, tables, bad_lines, skips, arguments, expected, ordered=True, is_bad=False):
-    """Makes the case of rows of which those in `bad_lines` are bad. An open quote is an error whatever may be set aside."""
+    """Makes the case of rows of which those in `bad_lines` are bad.
+
+    An open quote is an error whatever may be set aside.
+    """
     is_open = any(table.is_open for table in tables)
     is_bad = is_bad or all(table.is_empty for table in tables)
     says, aside = None, 0

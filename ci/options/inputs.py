@@ -150,7 +150,7 @@ def files(rng, folder, contents, extension, is_text=True):
     """Writes the contents as files, or leaves the only one for standard input."""
     contents, named = encoded(rng, contents) if is_text else (contents, [])
     if len(contents) == 1 and rng.random() < 0.2:
-        pipe = ["--no-retry"] if rng.random() < 0.2 else []
+        pipe = ["--read-once"] if rng.random() < 0.2 else []
         return Files(rng.choice([[], ["-"]]) + pipe + named, contents[0])
     below = folder / "in"
     below.mkdir()

@@ -108,14 +108,14 @@ def keys_for(rng, style, is_json):
     if is_json:
         return set(keys)
     # Fields that begin with white space, or with a character that merely resembles a quote, are not tested here.
-    separators = set('"\'`\r\n\t ,;|:') if style.quote is None else set("\"'`\r") - {style.quote}
+    separators = set("\"'`\r\n\t ,;|:") if style.quote is None else set("\"'`\r") - {style.quote}
     return {"".join(letter for letter in key if letter not in separators) or "k" for key in keys}
 
 
 def number(rng, has_fractions):
     if has_fractions and rng.random() < 0.5:
         return rng.choice([repr(round(rng.uniform(-1e6, 1e6), rng.randint(1, 9))), "0.1", "-2.5e-3", "1E5"])
-    return str(rng.randint(-9, 10**rng.randint(1, 24)))
+    return str(rng.randint(-9, 10 ** rng.randint(1, 24)))
 
 
 def total(values):
@@ -163,7 +163,7 @@ def string_match(rng, folder):
 def sort(rng, folder):
     if rng.random() < 0.3:
         contents = [rng.randbytes(100 * rng.choice([0, 1, 50])) for _ in range(rng.randint(1, 3))]
-        records = sorted(text[at:at + 100] for text in contents for at in range(0, len(text), 100))
+        records = sorted(text[at : at + 100] for text in contents for at in range(0, len(text), 100))
         inputs = files(rng, folder, contents, ".bin", is_text=False)
         return inputs.case(["sort", "--records", "terasort"], b"".join(records), has_parts=True)
     contents = texts(rng)
@@ -315,5 +315,17 @@ def tile_search(rng, folder):
     return Files([]).case(arguments, list(enumerate(counts)))
 
 
-SUBCOMMANDS = [word_count, group_by, string_match, sort, palindromes, histogram, linear_regression, matrix_multiply, kmeans,
-               pca, tile_search, damaged_csv]
+SUBCOMMANDS = [
+    word_count,
+    group_by,
+    string_match,
+    sort,
+    palindromes,
+    histogram,
+    linear_regression,
+    matrix_multiply,
+    kmeans,
+    pca,
+    tile_search,
+    damaged_csv,
+]

@@ -60,8 +60,8 @@ def generate(program, rng, folder):
         is_right = len(content) == 1000 and all(1024 <= len(text) < 2048 for text in content)
     else:
         rows = 200 if kind == "pca" else 400
-        heads = [text[:text.index(b"\n")] for text in content]
-        numbers = [struct.unpack(f"<{rows * rows}d", text[-8 * rows * rows:]) for text in content]
+        heads = [text[: text.index(b"\n")] for text in content]
+        numbers = [struct.unpack(f"<{rows * rows}d", text[-8 * rows * rows :]) for text in content]
         is_right = all(f"({rows}, {rows})".encode() in head for head in heads)
         is_right = is_right and all(number in range(100) for matrix in numbers for number in matrix)
     if not is_right:
@@ -76,7 +76,7 @@ def terasort(program, rng, folder):
     call(program, folder, "terasort", "generate", count, "--seed", seed, "--output", "tera")
     if made != (folder / "tera").read_bytes() or len(made) != 100 * count:
         raise Wrong(f"terasort generate {count} --seed {seed} writes other bytes to a file than to a pipe")
-    records = [made[at:at + 100] for at in range(0, len(made), 100)]
+    records = [made[at : at + 100] for at in range(0, len(made), 100)]
     if [int(record[12:44], 16) for record in records] != list(range(count)):
         raise Wrong(f"terasort generate {count} --seed {seed}: the numbers of records are not in order")
     options = job_options(rng)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs every subcommand with random options on random input, and compares its answers with those of a few lines of Python.
+"""Compares every subcommand, with random options on random input, with a few lines of Python.
 
     ci/options/run.py [--runs N] [--seed S] [--only SUBCOMMAND] [--first N] [--refusals] [--program PATH]
 
-A run is right if it gives the expected answer, or refuses its options with one clear message and status 2. Status 1 is for
-input that is bad or needs more than `--memory`. A panic, a signal, a hang, a wrong answer and a file left behind are failures:
-the seed and the command are printed, and the status is 1. The same seed makes the same runs.
+A run is right if it gives the expected answer, or refuses its options with one clear message and status 2. Status 1
+is for input that is bad or needs more than `--memory`. A panic, a signal, a hang, a wrong answer and a file left
+behind are failures: the seed and the command are printed, and the status is 1. The same seed makes the same runs.
 
     inputs      random input, and the files that hold it
     damaged     CSV with faults
@@ -65,7 +65,10 @@ def rows_of(data, form):
 
 
 def is_same(found, expected):
-    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately; a pair is a number and its unit."""
+    """Compares texts byte by byte, whole numbers exactly, and other numbers approximately.
+
+    A pair is a number and its unit.
+    """
     if isinstance(expected, tuple):
         number, unit = expected
         return abs(float(found) - number * unit) <= 1e-12 * max(1.0, abs(number)) * unit
@@ -88,6 +91,7 @@ def compare(rows, expected, ordered):
 
 
 # One run.
+
 
 class Output:
     """The destination of a command's answer, and the way to read it back."""

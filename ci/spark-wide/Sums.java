@@ -10,7 +10,10 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import scala.Tuple2;
 
-/** A program for spark-submit: writes into the file that it is given whether its sums were right, and which shuffle made them. */
+/**
+ * A program for spark-submit: writes into the file that it is given whether its sums were right, and which shuffle made
+ * them.
+ */
 public final class Sums {
   private static final int ROWS = 200_000;
   private static final int KEYS = 97;

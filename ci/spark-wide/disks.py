@@ -1,4 +1,7 @@
-"""Disks that are full while partitions are stored, and while a reduce task sorts. Needs root, for file systems of 24 MB."""
+"""Disks that are full while partitions are stored, and while a reduce task sorts.
+
+Needs root, for file systems of 24 MB.
+"""
 
 import contextlib
 import os
@@ -10,8 +13,7 @@ from cluster import standalone
 from session import FOLDER, main, require, session
 
 MAPS, RECORDS, BYTES = 16, 40, 100_000  # 64 MB that do not compress
-SETTINGS = {"spark__gristmill__store__bytes": "4m", "spark__executor__cores": 1, "spark__executor__memory": "1g",
-            "spark__cores__max": 2}
+SETTINGS = {"spark__gristmill__store__bytes": "4m", "spark__executor__cores": 1, "spark__executor__memory": "1g", "spark__cores__max": 2}
 
 
 def record(number):
@@ -41,13 +43,12 @@ def disk(name):
 
 @contextlib.contextmanager
 def cluster(local_folders, **more):
-    with standalone(local_folders, int(os.environ.get("GRISTMILL_PORT", 7177))) as master, \
-            session(master=master, **SETTINGS | more) as spark:
+    with standalone(local_folders, int(os.environ.get("GRISTMILL_PORT", 7177))) as master, session(master=master, **SETTINGS | more) as spark:
         yield spark
 
 
 def answer(job):
-    """What a job gives, sorted, or the sentence that it ended with."""
+    """Returns the answer of a job, sorted, or the sentence that it ended with."""
     try:
         return sorted(job())
     except Exception as error:
@@ -87,13 +88,14 @@ def all_disks_full():
         return judge(ask([small0, small1], shuffled), True)
 
 
-# What a reduce task writes while it sorts. The partitions themselves stay in the memory of their homes, so the disk has room for them.
+# A reduce task writes while it sorts. The partitions themselves stay in the memory of their homes, so that the disk is
+# not full before.
 SPILLING = {"spark__gristmill__store__bytes": "1g", "spark__shuffle__spill__numElementsForceSpillThreshold": 50}
 
 
 def reader_spill(local_folders, may_fail):
     """Rows that a reduce task sorts, in SQL, and records that it sorts, in an RDD of Java strings."""
-    lines = [record(number)[:BYTES // 2].hex() for number in range(MAPS * RECORDS)]
+    lines = [record(number)[: BYTES // 2].hex() for number in range(MAPS * RECORDS)]
     for number in range(MAPS):
         with open(os.path.join(disk(f"text/{number}"), "lines"), "w") as file:
             file.write("\n".join(lines[number::MAPS]) + "\n")
@@ -119,8 +121,12 @@ def reader_spill(local_folders, may_fail):
 
 def disk_was_full():
     """Whether an executor has said so in its log."""
-    return any("No space left" in open(os.path.join(folder, name), errors="replace").read()
-               for folder, _, names in os.walk(FOLDER) for name in names if name == "stderr")
+    return any(
+        "No space left" in open(os.path.join(folder, name), errors="replace").read()
+        for folder, _, names in os.walk(FOLDER)
+        for name in names
+        if name == "stderr"
+    )
 
 
 def spilling(local_folders):
@@ -145,6 +151,13 @@ def reader_spills_with_one_of_two_disks_full():
 
 
 if __name__ == "__main__":
-    main({"one-of-two-disks-full": one_of_two_disks_full, "one-executor-full": one_executor_full, "all-disks-full": all_disks_full,
-          "reader-spills-on-full-disk": reader_spills_on_full_disk, "reader-spills-on-full-disks": reader_spills_on_full_disks,
-          "reader-spills-with-one-of-two-disks-full": reader_spills_with_one_of_two_disks_full})
+    main(
+        {
+            "one-of-two-disks-full": one_of_two_disks_full,
+            "one-executor-full": one_executor_full,
+            "all-disks-full": all_disks_full,
+            "reader-spills-on-full-disk": reader_spills_on_full_disk,
+            "reader-spills-on-full-disks": reader_spills_on_full_disks,
+            "reader-spills-with-one-of-two-disks-full": reader_spills_with_one_of_two_disks_full,
+        }
+    )

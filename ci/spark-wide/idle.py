@@ -1,4 +1,7 @@
-"""Executors that dynamic allocation removes because they are idle. The oracle is ten sequential lines, and a count of the maps that ran."""
+"""Executors that dynamic allocation removes because they are idle.
+
+The oracle is ten sequential lines, and a count of the maps that ran.
+"""
 
 import gc
 import os
@@ -8,9 +11,15 @@ from processes import executors
 from session import FOLDER, OURS, main, require, session
 
 ROWS, PARTITIONS = 20_000, 2
-ALLOCATION = {"spark__dynamicAllocation__enabled": "true", "spark__dynamicAllocation__minExecutors": 1,
-              "spark__dynamicAllocation__initialExecutors": 4, "spark__dynamicAllocation__maxExecutors": 4,
-              "spark__dynamicAllocation__executorIdleTimeout": "8s", "spark__executor__cores": 1, "spark__locality__wait": "5s"}
+ALLOCATION = {
+    "spark__dynamicAllocation__enabled": "true",
+    "spark__dynamicAllocation__minExecutors": 1,
+    "spark__dynamicAllocation__initialExecutors": 4,
+    "spark__dynamicAllocation__maxExecutors": 4,
+    "spark__dynamicAllocation__executorIdleTimeout": "8s",
+    "spark__executor__cores": 1,
+    "spark__locality__wait": "5s",
+}
 LIMIT_S = 240
 
 
@@ -52,7 +61,10 @@ def all_executors(spark, count):
 
 
 def await_removals(least):
-    """Waits until `least` executors are left, or none has been removed for 25 seconds. Returns those that live, by name."""
+    """Waits until `least` executors are left, or none has been removed for 25 seconds.
+
+    Returns those that live, by name.
+    """
     alive, since = executors(), time.monotonic()
     end = since + LIMIT_S
     while len(alive) > least and time.monotonic() < min(end, since + 25):
@@ -72,7 +84,9 @@ def collected(spark):
 
 
 def idle_executors():
-    """The two that hold partitions of a live shuffle stay, though only one ran its map; others go, and all but one when it is gone."""
+    """The two that hold partitions of a live shuffle stay, though only one ran its map; others go, and all but one
+    when it is gone.
+    """
     with session(master="local-cluster[4,1,1024]", **ALLOCATION) as spark:
         all_executors(spark, 4)
         shuffled = sums(spark, 1)
@@ -95,9 +109,14 @@ def idle_executors():
 
 def idle_executors_decommissioned():
     """With a timeout for shuffle data they go in spite of it, and hand their partitions over."""
-    with session(master="local-cluster[4,1,1024]", **ALLOCATION, spark__dynamicAllocation__shuffleTracking__timeout="4s",
-                 spark__decommission__enabled="true", spark__storage__decommission__enabled="true",
-                 spark__storage__decommission__replicationReattemptInterval="2s") as spark:
+    with session(
+        master="local-cluster[4,1,1024]",
+        **ALLOCATION,
+        spark__dynamicAllocation__shuffleTracking__timeout="4s",
+        spark__decommission__enabled="true",
+        spark__storage__decommission__enabled="true",
+        spark__storage__decommission__replicationReattemptInterval="2s",
+    ) as spark:
         all_executors(spark, 4)
         shuffled = sums(spark, 8)
         require(shuffled.collectAsMap() == expected(), "sums before executors go")

@@ -1,4 +1,6 @@
-"""Hundreds of shuffles and queries in one session, and shuffles of many blocks: nothing is left behind when they are gone."""
+"""Hundreds of shuffles and queries in one session, and shuffles of many blocks: nothing is left behind when they are
+gone.
+"""
 
 import gc
 import os
@@ -18,9 +20,14 @@ def state(process):
     histogram = subprocess.run(["jmap", "-histo:live", process], capture_output=True, text=True, check=True).stdout
     status = dict(line.split(":", 1) for line in open(f"/proc/{process}/status"))
     ours = sum(int(line.split()[1]) for line in histogram.splitlines() if "gristmill" in line and len(line.split()) >= 4)
-    return {"heap": int(histogram.strip().splitlines()[-1].split()[2]), "resident": int(status["VmRSS"].split()[0]) * 1024,
-            "files": len(os.listdir(f"/proc/{process}/fd")), "threads": int(status["Threads"]), "objects of ours": ours,
-            "threads of ours": subprocess.run(["jstack", process], capture_output=True, text=True, check=True).stdout.count('"gristmill-')}
+    return {
+        "heap": int(histogram.strip().splitlines()[-1].split()[2]),
+        "resident": int(status["VmRSS"].split()[0]) * 1024,
+        "files": len(os.listdir(f"/proc/{process}/fd")),
+        "threads": int(status["Threads"]),
+        "objects of ours": ours,
+        "threads of ours": subprocess.run(["jstack", process], capture_output=True, text=True, check=True).stdout.count('"gristmill-'),
+    }
 
 
 def store_files():
@@ -28,7 +35,9 @@ def store_files():
 
 
 def watched(spark, job):
-    """Runs the job ROUNDS times and compares what the processes hold after a quarter of them with what they hold at the end."""
+    """Runs the job ROUNDS times and compares what the processes hold after a quarter of them with what they hold at
+    the end.
+    """
     held = {}
     for number in range(ROUNDS):
         job(number)
@@ -39,11 +48,14 @@ def watched(spark, job):
                 time.sleep(5)
             held[number + 1] = {name: state(process) for name, process in java_processes().items()}, store_files()
     (early, early_files), (late, late_files) = held.values()
-    said = "; ".join(f"{name}: heap {early[name]['heap'] / MIB:.1f} to {late[name]['heap'] / MIB:.1f} MiB, resident "
-                     f"{early[name]['resident'] // MIB} to {late[name]['resident'] // MIB} MiB, files {early[name]['files']} to "
-                     f"{late[name]['files']}, threads {early[name]['threads']} to {late[name]['threads']}, of ours {early[name]['threads of ours']} to "
-                     f"{late[name]['threads of ours']}, objects of ours "
-                     f"{early[name]['objects of ours']} to {late[name]['objects of ours']}" for name in sorted(late))
+    said = "; ".join(
+        f"{name}: heap {early[name]['heap'] / MIB:.1f} to {late[name]['heap'] / MIB:.1f} MiB, resident "
+        f"{early[name]['resident'] // MIB} to {late[name]['resident'] // MIB} MiB, files {early[name]['files']} to "
+        f"{late[name]['files']}, threads {early[name]['threads']} to {late[name]['threads']}, of ours "
+        f"{early[name]['threads of ours']} to {late[name]['threads of ours']}, objects of ours "
+        f"{early[name]['objects of ours']} to {late[name]['objects of ours']}"
+        for name in sorted(late)
+    )
     said += f"; store files {len(early_files)} to {len(late_files)}"
     for name in late:
         require(late[name]["objects of ours"] <= 2 * early[name]["objects of ours"] + 100, said)
@@ -69,9 +81,15 @@ def many_shuffles():
 
 
 def many_queries():
-    with session(spark__cleaner__periodicGC__interval="30s",
-                 spark__sql__autoBroadcastJoinThreshold="-1", spark__sql__ui__retainedExecutions=10, spark__ui__retainedJobs=10,
-                 spark__ui__retainedStages=10, spark__ui__retainedTasks=100) as spark:
+    with session(
+        spark__cleaner__periodicGC__interval="30s",
+        spark__sql__autoBroadcastJoinThreshold="-1",
+        spark__sql__ui__retainedExecutions=10,
+        spark__ui__retainedJobs=10,
+        spark__ui__retainedStages=10,
+        spark__ui__retainedTasks=100,
+    ) as spark:
+
         def job(number):
             left = spark.range(0, ROWS + number, 1, 8)
             found = left.join(spark.range(0, ROWS, 3), "id").groupBy((left.id % 13).alias("k")).count().collect()
@@ -83,10 +101,17 @@ def many_queries():
 
 def many_blocks():
     """2,000 maps x 2,000 partitions of tiny records, on four executors; Spark then reports sizes as averages."""
-    with session(master="local-cluster[4,1,1024]", spark__driver__memory="2g",
-                 spark__sql__adaptive__enabled="false", spark__sql__shuffle__partitions=2000) as spark:
-        found = spark.range(0, 1_000_000, 1, 2000).selectExpr("id % 100003 AS k", "id").groupBy("k").sum("id") \
-            .selectExpr("count(*)", "sum(`sum(id)` * (k % 7))").collect()[0]
+    with session(
+        master="local-cluster[4,1,1024]", spark__driver__memory="2g", spark__sql__adaptive__enabled="false", spark__sql__shuffle__partitions=2000
+    ) as spark:
+        found = (
+            spark.range(0, 1_000_000, 1, 2000)
+            .selectExpr("id % 100003 AS k", "id")
+            .groupBy("k")
+            .sum("id")
+            .selectExpr("count(*)", "sum(`sum(id)` * (k % 7))")
+            .collect()[0]
+        )
         expected = 100003, sum(n * (n % 100003 % 7) for n in range(1_000_000))
         require(tuple(found) == expected, f"{tuple(found)} instead of {expected}")
 

@@ -27,13 +27,19 @@ def queries(spark):
 
 
 def off_heap():
-    """Spark's memory outside the heap, ample and so little that sorts spill; with adaptive execution and without."""
+    """Spark's memory outside the heap, ample and little; with adaptive execution and without."""
     said = []
     for size in "256m", "24m":
         for adaptive in "true", "false":
-            with session(master="local-cluster[2,1,1400]", spark__memory__offHeap__enabled="true", spark__memory__offHeap__size=size,
-                         spark__executor__memory="900m", spark__sql__adaptive__enabled=adaptive,
-                         spark__sql__autoBroadcastJoinThreshold=-1, spark__gristmill__segment__bytes="16k") as spark:
+            with session(
+                master="local-cluster[2,1,1400]",
+                spark__memory__offHeap__enabled="true",
+                spark__memory__offHeap__size=size,
+                spark__executor__memory="900m",
+                spark__sql__adaptive__enabled=adaptive,
+                spark__sql__autoBroadcastJoinThreshold=-1,
+                spark__gristmill__segment__bytes="16k",
+            ) as spark:
                 queries(spark)
                 store = spark.sparkContext._jsc.sc().statusStore()
                 spilled = sum(store.lastStageAttempt(stage).memoryBytesSpilled() for stage in stages(store))
@@ -50,15 +56,18 @@ def stages(store):
 
 def codecs():
     """Records of Python, which are arrays of bytes to Spark, and rows."""
+
     def record(seed):
         chance = random.Random(seed)
         return chance.randbytes(chance.choice([0, 1, 700, 40_000])) + b"x" * chance.choice([0, 5_000])
 
     expected = sorted((seed % 5, zlib.crc32(record(seed))) for seed in range(600))
     for codec in "lz4", "zstd", "snappy", "lzf":
-        for serialiser in {"spark__serializer": "org.apache.spark.serializer.JavaSerializer"}, \
-                {"spark__serializer": "org.apache.spark.serializer.KryoSerializer"}, \
-                {"spark__serializer": "org.apache.spark.serializer.KryoSerializer", "spark__kryo__unsafe": "true"}:
+        for serialiser in (
+            {"spark__serializer": "org.apache.spark.serializer.JavaSerializer"},
+            {"spark__serializer": "org.apache.spark.serializer.KryoSerializer"},
+            {"spark__serializer": "org.apache.spark.serializer.KryoSerializer", "spark__kryo__unsafe": "true"},
+        ):
             with session(spark__io__compression__codec=codec, **serialiser, spark__locality__wait="0") as spark:
                 of = f"{codec} with {serialiser}"
                 pairs = spark.sparkContext.parallelize(range(600), 8).map(lambda seed: (seed % 5, record(seed)))

@@ -9,11 +9,11 @@ import threading
 import time
 
 from processes import await_executors, kill_one
-from session import FOLDER, OURS, main, require, session
+from session import FOLDER, main, require, session
 
 MAPS, PARTITIONS, EXECUTORS = 12, 6, 3
 MOMENTS = "maps", "results", "next job"
-REASON = "has run again and has not written what it wrote before"  # which a job of DRAWN may end with
+READ_BYTES = os.environ.get("GRISTMILL_READ_BYTES", "8k")  # partitions above it are read in several pieces
 
 
 class Marks:
@@ -57,6 +57,7 @@ def group_by_key(spark, marks, rows):
     def collect():
         groups = marks.tasks("result", pairs(spark, marks, 97, rows).groupByKey(PARTITIONS)).mapValues(sorted)
         return lambda: sorted(groups.collect())
+
     return collect(), sorted((k, sorted(v)) for k, v in grouped(rows, 97).items())
 
 
@@ -72,7 +73,11 @@ def sort_by(spark, marks, rows):
 
 
 def two_deep(spark, marks, rows):
-    """Counts by text, then texts by count: what the second shuffle's maps read may come in another order when they run again."""
+    """Counts by text, then groups of them.
+
+    Python packs records into batches as it reads them. If it reads in another order when a map runs again, the batches
+    are others, and the plugin cannot look into them.
+    """
     counts = pairs(spark, marks, 5003, rows).map(lambda pair: (pair[1], 1)).reduceByKey(lambda a, b: a + b, PARTITIONS)
     found = marks.tasks("result", counts.map(lambda pair: (int(pair[0][:5]) % 5003, pair)).groupByKey(PARTITIONS))
     expected = collections.defaultdict(list)
@@ -90,6 +95,7 @@ def joined(spark, marks, rows):
 
 def frame_with_udf(spark, marks, rows):
     from pyspark.sql.functions import udf
+
     frame = spark.createDataFrame(pairs(spark, marks, 997, rows), "k long, t string")
     half = udf(lambda t: int(t[:5]) // 2, "long")
     sums = frame.withColumn("h", half("t")).groupBy("k").sum("h")
@@ -101,6 +107,7 @@ def frame_with_udf(spark, marks, rows):
 
 def frame_with_udf_and_join(spark, marks, rows):
     from pyspark.sql.functions import udf
+
     frame = spark.createDataFrame(pairs(spark, marks, 997, rows), "k long, t string")
     other = spark.range(0, 997, 3, 4).select("id", udf(lambda k: k * k, "long")("id").alias("square"))
     found = marks.tasks("result", frame.join(other, frame.k == other.id).select("k", "t", "square").rdd)
@@ -111,21 +118,22 @@ def frame_with_udf_and_join(spark, marks, rows):
 JOBS = group_by_key, reduce_by_key, sort_by, two_deep, joined, frame_with_udf, frame_with_udf_and_join
 
 
+def attempted(job):
+    try:
+        return job()
+    except Exception as error:
+        return error
+
+
 def struck(job, marks, moment, chance):
     """Runs a job, and kills an executor at a moment of it. Returns the answer, or the error."""
     if moment == "next job":
         first = job()
         kill_one(chance)
-        return job(), first
+        return attempted(job), first
     found = []
 
-    def run():
-        try:
-            found.append(job())
-        except Exception as error:
-            found.append(error)
-
-    running = threading.Thread(target=run)
+    running = threading.Thread(target=lambda: found.append(attempted(job)))
     running.start()
     kind, tasks = ("map", chance.randint(1, MAPS)) if moment == "maps" else ("result", chance.randint(1, 2))
     while running.is_alive() and marks.count(kind) < tasks:
@@ -140,12 +148,20 @@ def struck(job, marks, moment, chance):
 
 def kills(runs=1, seed=1, recovery="recompute", only=None):
     """Each job at each moment, with these seeds."""
-    ended = collections.Counter()
-    with session(master=f"local-cluster[{EXECUTORS},1,1024]", spark__deploy__maxExecutorRetries=-1,
-                 spark__sql__autoBroadcastJoinThreshold=-1, spark__shuffle__io__retryWait="200ms", spark__network__timeout="60s",
-                 spark__gristmill__recovery=recovery, spark__gristmill__read__bytes="8k", spark__gristmill__page__bytes="16k",
-                 spark__gristmill__segment__bytes="4k", spark__executor__memory="700m", spark__python__worker__reuse="true",
-                 spark__serializer=f"org.apache.spark.serializer.{'Kryo' if seed % 2 else 'Java'}Serializer") as spark:
+    jobs = 0
+    with session(
+        master=f"local-cluster[{EXECUTORS},1,1024]",
+        spark__deploy__maxExecutorRetries=-1,
+        spark__sql__autoBroadcastJoinThreshold=-1,
+        spark__shuffle__io__retryWait="200ms",
+        spark__network__timeout="60s",
+        spark__gristmill__recovery=recovery,
+        spark__gristmill__read__bytes=READ_BYTES,
+        spark__gristmill__page__bytes="16k",
+        spark__gristmill__segment__bytes="4k",
+        spark__executor__memory="700m",
+        spark__serializer=f"org.apache.spark.serializer.{'Kryo' if seed % 2 else 'Java'}Serializer",
+    ) as spark:
         for number in range(seed, seed + runs):
             for make in JOBS:
                 for moment in MOMENTS:
@@ -159,19 +175,15 @@ def kills(runs=1, seed=1, recovery="recompute", only=None):
                     job, expected = make(spark, marks, chance.choice([6_000, 20_000]))
                     found, before = struck(job, marks, moment, chance)
                     shutil.rmtree(marks.folder, ignore_errors=True)
-                    error = isinstance(found, Exception)
-                    print(of, "ended: " + reason(found) if error else "right" if found == expected == before else "WRONG", flush=True)
-                    if error:
-                        ended[make.__name__] += 1
-                        require(moment == "results", f"{of}: {found}"[:3000])
-                        require(not OURS or REASON in str(found), f"{of}: {found}"[:3000])
-                    else:
-                        require(found == expected and before == expected, f"{of}: {len(found)} rows, {len(expected)} expected")
-    return f"right, {runs * len(JOBS) * len(MOMENTS)} jobs" + (f", ended with the reason: {dict(ended)}" if ended else "")
+                    jobs += 1
+                    print(of, reason(found) if isinstance(found, Exception) else "right" if found == before == expected else "WRONG", flush=True)
+                    require(not isinstance(found, Exception), f"{of}: {found}"[:3000])
+                    require(found == before == expected, f"{of}: {len(found)} rows, {len(expected)} expected")
+    return f"right, {jobs} jobs"
 
 
 def reason(error):
-    return next((line for line in str(error).splitlines() if REASON in line or "Exception" in line), str(error))[:600]
+    return "ended: " + next((line for line in str(error).splitlines() if "Exception" in line), str(error))[:600]
 
 
 if __name__ == "__main__":

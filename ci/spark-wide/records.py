@@ -23,7 +23,9 @@ def checksum(records):
 
 
 def large_partition():
-    """One reduce partition above 2 GiB of bytes that do not compress, read by a task at its home and by one elsewhere."""
+    """One reduce partition above 2 GiB of bytes that do not compress, read by a task at its home and by one
+    elsewhere.
+    """
     blocks = 2350
     expected = tuple(map(sum, zip(*(next(checksum([block(seed)])) for seed in range(blocks)))))
     with session(master="local-cluster[2,1,2048]", spark__executor__memory="1700m") as spark:

@@ -1,4 +1,7 @@
-"""Programs submitted to a standalone cluster, Spark Connect, and the Thrift server. The oracle is ten sequential lines."""
+"""Programs submitted to a standalone cluster, Spark Connect, and the Thrift server.
+
+The oracle is ten sequential lines.
+"""
 
 import os
 import subprocess
@@ -36,9 +39,29 @@ def submitted(mode):
     answer = os.path.join(FOLDER, "answer")
     with standalone([fresh("local0"), fresh("local1")]) as master:
         with open(os.path.join(FOLDER, "submit.log"), "w") as log:
-            subprocess.run(submit("--master", master, "--deploy-mode", mode, "--driver-memory", "1g", "--executor-memory", "1g",
-                                  "--executor-cores", "1", "--class", "Sums", program(), answer),
-                           stdout=log, stderr=log, env=os.environ | {"SPARK_HOME": SPARK}, timeout=LIMIT_S, check=True)
+            subprocess.run(
+                submit(
+                    "--master",
+                    master,
+                    "--deploy-mode",
+                    mode,
+                    "--driver-memory",
+                    "1g",
+                    "--executor-memory",
+                    "1g",
+                    "--executor-cores",
+                    "1",
+                    "--class",
+                    "Sums",
+                    program(),
+                    answer,
+                ),
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"SPARK_HOME": SPARK},
+                timeout=LIMIT_S,
+                check=True,
+            )
         end = time.monotonic() + LIMIT_S
         while not os.path.exists(answer) and time.monotonic() < end:  # in cluster mode spark-submit does not wait
             time.sleep(0.2)
@@ -63,6 +86,7 @@ def connect():
 
     def client():
         from pyspark.sql.connect.session import SparkSession
+
         spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
         try:
             for _ in range(2):
@@ -73,9 +97,19 @@ def connect():
         except Exception as error:
             wrong.append(repr(error)[:2000])
 
-    server = submit("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g", "--conf",
-                    f"spark.connect.grpc.binding.port={port}", "--conf", "spark.sql.autoBroadcastJoinThreshold=-1",
-                    "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
+    server = submit(
+        "--master",
+        "local-cluster[2,1,1024]",
+        "--conf",
+        "spark.executor.memory=1g",
+        "--conf",
+        f"spark.connect.grpc.binding.port={port}",
+        "--conf",
+        "spark.sql.autoBroadcastJoinThreshold=-1",
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "spark-internal",
+    )
     with process("connect", server, "Spark Connect server started") as log:
         threads = [threading.Thread(target=client) for _ in range(3)]
         [thread.start() for thread in threads]
@@ -90,18 +124,47 @@ def thrift():
     port = 10117
     expected = [f"{k}\t{sum(range(k, ROWS, 97))}" for k in range(97)]
     query = f"SELECT id % 97 AS k, sum(id) FROM range(0, {ROWS}, 1, 8) GROUP BY id % 97 ORDER BY k"
-    server = submit("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g",
-                    "--conf", f"spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={FOLDER}/metastore;create=true",
-                    "--conf", f"spark.sql.warehouse.dir={FOLDER}/warehouse",
-                    "--conf", f"spark.hadoop.hive.server2.thrift.port={port}", "--conf", "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
-                    "--conf", f"spark.driver.extraJavaOptions=-Dderby.stream.error.file={FOLDER}/derby.log",
-                    "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "spark-internal")
+    server = submit(
+        "--master",
+        "local-cluster[2,1,1024]",
+        "--conf",
+        "spark.executor.memory=1g",
+        "--conf",
+        f"spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={FOLDER}/metastore;create=true",
+        "--conf",
+        f"spark.sql.warehouse.dir={FOLDER}/warehouse",
+        "--conf",
+        f"spark.hadoop.hive.server2.thrift.port={port}",
+        "--conf",
+        "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
+        "--conf",
+        f"spark.driver.extraJavaOptions=-Dderby.stream.error.file={FOLDER}/derby.log",
+        "--class",
+        "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+        "spark-internal",
+    )
     with process("thrift", server, "ThriftBinaryCLIService on port") as log:
-        clients = [subprocess.Popen(
-            [os.path.join(SPARK, "bin", "beeline"), "-u", f"jdbc:hive2://127.0.0.1:{port}/default", "-n", "someone", "--silent=true",
-             "--showHeader=false", "--outputformat=tsv2", "-e", ";".join([query] * 3)],
-            stdout=subprocess.PIPE, stderr=open(os.path.join(FOLDER, f"beeline{number}.log"), "w"), text=True,
-            env=os.environ | {"SPARK_HOME": SPARK}) for number in range(3)]
+        clients = [
+            subprocess.Popen(
+                [
+                    os.path.join(SPARK, "bin", "beeline"),
+                    "-u",
+                    f"jdbc:hive2://127.0.0.1:{port}/default",
+                    "-n",
+                    "someone",
+                    "--silent=true",
+                    "--showHeader=false",
+                    "--outputformat=tsv2",
+                    "-e",
+                    ";".join([query] * 3),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=open(os.path.join(FOLDER, f"beeline{number}.log"), "w"),
+                text=True,
+                env=os.environ | {"SPARK_HOME": SPARK},
+            )
+            for number in range(3)
+        ]
         answers = [client.communicate(timeout=LIMIT_S)[0] for client in clients]
         for answer in answers:
             rows = [line.split("> ")[-1] for line in answer.splitlines() if line]  # beeline puts its prompt before the first

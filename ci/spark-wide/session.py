@@ -1,4 +1,6 @@
-"""A Spark session on a local cluster, with this plugin or with Spark's own shuffle; and what the cases of ci/spark-wide.sh share."""
+"""A Spark session on a local cluster, with this plugin or with Spark's own shuffle, and what the cases of
+ci/spark-wide.sh share.
+"""
 
 import contextlib
 import os
@@ -18,9 +20,14 @@ OURS = os.environ.get("GRISTMILL_SHUFFLE") != "sort"
 
 def settings(ours):
     """Returns the settings of every case: our shuffle for each job, however small, or Spark's."""
-    common = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-              "spark.local.dir": os.path.join(FOLDER, "local"), "spark.sql.shuffle.partitions": "8",
-              "spark.locality.wait": "200ms", "spark.network.timeout": "60s"}
+    common = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": os.path.join(FOLDER, "local"),
+        "spark.sql.shuffle.partitions": "8",
+        "spark.locality.wait": "200ms",
+        "spark.network.timeout": "60s",
+    }
     if not ours:
         return common
     return common | {"spark.jars": JAR, "spark.shuffle.manager": MANAGER, "spark.gristmill.fallback": "false"}

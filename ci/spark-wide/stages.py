@@ -18,7 +18,11 @@ def sums(numbers):
 
 
 def barrier():
-    """A barrier stage between two shuffles. A task of its first attempt fails, so that Spark runs the whole stage again."""
+    """A barrier stage between two shuffles.
+
+    A task of its first attempt fails, so that Spark runs the whole stage again.
+    """
+
     def together(records):
         context = BarrierTaskContext.get()
         context.barrier()
@@ -30,8 +34,7 @@ def barrier():
     failed = os.path.join(FOLDER, "failed")
     with session() as spark:
         numbers = spark.sparkContext.parallelize(range(ROWS), 10).map(lambda n: (n % 97, n))
-        found = numbers.reduceByKey(lambda a, b: a + b, 2).barrier().mapPartitions(together) \
-            .reduceByKey(lambda a, b: a + b, 8).collectAsMap()
+        found = numbers.reduceByKey(lambda a, b: a + b, 2).barrier().mapPartitions(together).reduceByKey(lambda a, b: a + b, 8).collectAsMap()
         expected = {key: value + 1 for key, value in sums(range(ROWS)).items()}
         require(os.path.exists(failed), "no task has failed")
         require(found == expected, f"{found} instead of {expected}")

@@ -31,17 +31,26 @@ def source(spark, folder):
 
 
 def run(name, query, mode, stop_after):
-    """The rows of each batch. The query is stopped after some batches, and goes on from its checkpoint in another application."""
+    """The rows of each batch.
+
+    The query is stopped after some batches, and goes on from its checkpoint in another application.
+    """
     files = os.path.join(FOLDER, "files")
     write_files(files)
     found = {}
     for limit in (stop_after, BATCHES):
         with session(spark__sql__shuffle__partitions=4, spark__sql__streaming__noDataMicroBatches__enabled="false") as spark:
+
             def keep(frame, batch):
                 found[batch] = [tuple(row) for row in frame.collect()]
 
-            stream = query(source(spark, files)).writeStream.outputMode(mode).foreachBatch(keep) \
-                .option("checkpointLocation", os.path.join(FOLDER, name)).start()
+            stream = (
+                query(source(spark, files))
+                .writeStream.outputMode(mode)
+                .foreachBatch(keep)
+                .option("checkpointLocation", os.path.join(FOLDER, name))
+                .start()
+            )
             while stream.isActive and len(found) < limit:
                 time.sleep(0.1)
             stream.stop()
@@ -51,8 +60,7 @@ def run(name, query, mode, stop_after):
 
 
 def streaming_state():
-    found = run("counts", lambda frame: frame.dropDuplicates(["number", "at"]).groupBy("grp").agg({"number": "sum", "at": "count"}),
-                "complete", 20)
+    found = run("counts", lambda frame: frame.dropDuplicates(["number", "at"]).groupBy("grp").agg({"number": "sum", "at": "count"}), "complete", 20)
     numbers = {row[0] for batch in range(BATCHES) for row in rows(batch)}
     expected = {(g, sum(n for n in numbers if n % 17 == g), sum(1 for n in numbers if n % 17 == g)) for g in range(17)}
     last = {(g, *sorted(rest, reverse=True)) for g, *rest in found[BATCHES - 1]}

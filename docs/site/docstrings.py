@@ -1,4 +1,4 @@
-"""What mkdocstrings must know of the docstrings of this package, as an extension of Griffe."""
+"""Tells mkdocstrings about the docstrings of this package, as an extension of Griffe."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ _ROLE = re.compile(r":(?:func|meth|class|attr):`(?:gristmill\.)?([\w.]+)`")
 
 #: An example, up to the next empty line.
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.M)
-#: What every example begins with.
+#: The first line of every example.
 _IMPORT = re.compile(r"^>>> import gristmill as gm\n", re.M)
 
 
 class Docstrings(griffe.Extension):
-    """Makes references into links, examples into code, and comments that begin with `#:` into docstrings of attributes."""
+    """Makes references links, examples code, and comments that begin with `#:` docstrings of attributes."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         for obj in _all_of(pkg):

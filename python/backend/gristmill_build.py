@@ -1,4 +1,4 @@
-"""Builds wheels: maturin builds the package, cargo the command `gristmill`, and javac the shuffle for Spark, which a wheel carries too.
+"""Builds wheels: maturin the package, cargo the command `gristmill`, and javac the shuffle for Spark.
 
 Settings (`pip wheel . -C NAME=VALUE`):
     profile     cargo's profile; by default `release`
@@ -23,7 +23,7 @@ import maturin
 
 __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_build_wheel"]
 
-#: What maturin puts into the wheel besides the package; pyproject.toml names it too.
+#: The files that maturin puts into the wheel besides the package; pyproject.toml names the folder too.
 DATA = Path("target/wheel-data")
 Settings = Mapping[str, Any] | None
 
@@ -63,8 +63,10 @@ def _prepared(config_settings: Settings) -> dict[str, Any]:
 
 
 def _compatibility(command: Path) -> list[str]:
-    """The option that names the oldest C library on which the wheel runs (PEP 600). The command uses more of it than the module does, of which
-    maturin checks that this is true."""
+    """The option that names the oldest C library on which the wheel runs (PEP 600).
+
+    The command uses more of it than the module does, of which maturin checks that this is true.
+    """
     needed = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)", command.read_bytes())]
     return ["--compatibility", f"manylinux_2_{max(needed)}"] if needed else []
 
@@ -85,7 +87,7 @@ def _put_command(built: Path) -> None:
 
 
 def _put_jars(spark: str) -> None:
-    """Builds a jar for each Spark, and copies it to the modules of the wheel. gristmill/spark.py finds it by its name."""
+    """Builds a jar for each Spark into the modules of the wheel. gristmill/spark.py finds it by its name."""
     jars = DATA / "platlib" / "gristmill" / "jars"
     shutil.rmtree(jars, ignore_errors=True)
     jars.mkdir(parents=True)

@@ -18,7 +18,7 @@ def spent(orders: str, customers: str) -> gm.Dataset[tuple[str, int]]:
 
 
 def city_and_cents(joined: tuple[str, tuple[int, str | None]]) -> tuple[str, int]:
-    """What is left of a joined record: a city, and the cents of one order."""
+    """Takes a city, and the cents of one order, out of a joined record."""
     _, (cents, city) = joined
     return city or "?", cents
 

@@ -1,5 +1,20 @@
 """MapReduce for one big machine, with every worker in its own process."""
 
+# The rooms, from the ground up: a module imports only from those before it (ci/rooms.py).
+#
+#   base: known_as printable errors cancel options settings libraries pickles stats progress blocks
+#   base.files: compression paths whole_file
+#   base.keys: forms times rules canonical order values
+#   records: timeline runs tables writers batches
+#   plan: orders reducers shared nodes stages describe
+#   engines: own_modules randoms formats replays functions local
+#   engines.machine.modules: used digests changes
+#   engines.machine: words channel pipes streams logs surroundings deferred unpicklable imports
+#   engines.machine: workers attempts requests coordinator process serve starter job
+#   engines.spark: rows report feeds sinks partials executors faults parts held job
+#   engines: choice
+#   gristmill: version spark exports results running dataset sources loops applications __main__
+
 from contextlib import suppress as _suppress
 from importlib import import_module as _import_module
 
@@ -7,7 +22,7 @@ from . import spark
 from .applications import group_by, sort_files
 from .base import errors as _errors
 from .base.errors import Cancelled, GristmillError, InputError, InputWarning, JobError, PlanError, RemoteError, ResourceError, WorkerDied
-from .base.keys import register_key
+from .base.keys.canonical import register_key
 from .base.settings import Settings, configure
 from .dataset import Dataset, Groups
 from .engines.replays import replay

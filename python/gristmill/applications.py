@@ -29,7 +29,9 @@ _BAD_RECORDS_MAX = 1_000_000
 def group_by(
     paths: Paths, by: str, sum: str | None = None, *, input_format: str | None = None, delimiter: str | None = None
 ) -> Dataset[tuple[Any, Any]]:
-    """Counts the rows of CSV files or JSON lines by key, or adds up a number of these rows: pairs of a key and the count or sum.
+    """Counts the rows of CSV files or JSON lines by key, or adds up one of their numbers.
+
+    The records are pairs of a key and the count or sum.
 
     `by` and `sum` are columns of CSV, by name or by number from 1, or fields of JSON. Keys are text; a key that is not UTF-8
     is bytes. Sums of whole numbers are exact. A row without the number is skipped, and a key without any number has the
@@ -67,7 +69,9 @@ def group_by(
 
 
 def sort_files(paths: Paths, output: AnyPath, *, key_bytes: tuple[int, int] | None = None) -> None:
-    """Sorts the lines of files byte by byte into one file, which appears when it is complete. The lines need not fit in memory.
+    """Sorts the lines of files byte by byte into one file, which appears when it is complete.
+
+    The lines need not fit in memory.
 
     `key_bytes` sorts by these bytes of a line, from the first up to but without the second; lines that agree in them are
     ordered by all of their bytes. The output is compressed if its name ends in `.gz`, `.zst`, `.bz2` or `.xz`. Raises
@@ -148,7 +152,7 @@ def _options(chosen: Settings) -> Iterator[str]:
         option = name.replace("_", "-")
         if not isinstance(value, bool):
             yield f"--{option}={options.text(name, value)}"
-        elif str(value) != options.ENGINE[name].default:
+        elif str(value) != options.ENGINE[name][0].default:
             yield f"--{option}" if value else f"--no-{option}"
 
 

@@ -124,7 +124,9 @@ class Dataset(Exports[T]):
         return Dataset(nodes.Narrow(self._node, "map", Pluck(*fields)))
 
     def uses(self, *arrays: SharedArray) -> Dataset[T]:
-        """Lets functions write to shared arrays, see :func:`gristmill.shared_array`. The functions are those since the last shuffle.
+        """Lets functions write to shared arrays, see :func:`gristmill.shared_array`.
+
+        The functions are those since the last shuffle.
 
         >>> import gristmill as gm
         >>> times = gm.shared_array(3, "int64")
@@ -169,7 +171,9 @@ class Dataset(Exports[T]):
         return Dataset(nodes.Shuffle(self._node, "reduce", reducer=reducer))
 
     def group_by_key(self: Dataset[tuple[K, V]]) -> Groups[K, V]:
-        """Brings the values of each key together, for :meth:`Groups.map_groups`. Records are pairs of a key and a value.
+        """Brings the values of each key together, for :meth:`Groups.map_groups`.
+
+        Records are pairs of a key and a value.
 
         >>> import gristmill as gm
         >>> pairs = gm.from_iterable([("a", 1), ("b", 2), ("a", 3)])
@@ -197,7 +201,7 @@ class Dataset(Exports[T]):
         return Dataset(nodes.Shuffle(self._node, "distinct"))
 
     def sort_by(self, function: Callable[[T], Any], *, descending: bool = False) -> Dataset[T]:
-        """Sorts all records by `function(record)`, whose type must have an order in Python: numbers, text, dates, tuples, ...
+        """Sorts all records by `function(record)`, whose type must have an order in Python: numbers, text, tuples, ...
 
         NaN is the greatest number. Records with equal keys come in any order. A key without an order ends the job with a `TypeError`, and
         :func:`gristmill.register_key` gives one to a class of your own.
@@ -217,10 +221,10 @@ class Dataset(Exports[T]):
         """
         return Dataset(nodes.Shuffle(self._node, "sort", function=Order("key"), descending=descending))
 
-    def join(
-        self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: nodes.JoinKind = "inner"
-    ) -> Dataset[tuple[K, Any]]:
-        """Joins two datasets of pairs by key: `(key, (left value, right value))` for each combination of values of a key.
+    def join(self: Dataset[tuple[K, V]], other: Dataset[tuple[K, W]], how: nodes.JoinKind = "inner") -> Dataset[tuple[K, Any]]:
+        """Joins two datasets of pairs by key.
+
+        The records are `(key, (left value, right value))`, for each combination of values of a key.
 
         `how` decides about a key that only one side has. `inner` drops it; `left`, `right` and `full` keep it if it is on that side,
         or on any, with `None` for the missing value; `anti` gives only the pairs `(key, value)` of the left side whose key the right
@@ -279,7 +283,9 @@ class Dataset(Exports[T]):
         return _result(self._run(timeline=True))
 
     def start(self) -> RunningJob[T]:
-        """Starts the job and returns a :class:`gristmill.RunningJob` at once; its `result()` waits for the :class:`gristmill.Result`.
+        """Starts the job and returns a :class:`gristmill.RunningJob` at once.
+
+        Its `result()` waits for the :class:`gristmill.Result`.
 
         The job has the settings of this moment, and shows no bar unless `progress=True`.
 
@@ -411,9 +417,7 @@ class Groups(Generic[K, V]):
     def __init__(self, node: nodes.Node) -> None:
         self._node = node
 
-    def map_groups(
-        self, function: Callable[[K, Any], Iterable[U]], format: Literal["list", "numpy"] = "list"
-    ) -> Dataset[U]:
+    def map_groups(self, function: Callable[[K, Any], Iterable[U]], format: Literal["list", "numpy"] = "list") -> Dataset[U]:
         """Replaces each group by the records that `function(key, values)` returns or yields, in the order of the keys.
 
         The values are a list in any order; with the format `numpy` they are a one-dimensional array. The values of one key must fit

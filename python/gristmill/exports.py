@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class Exports(Generic[T_co]):
-    """The methods that :class:`gristmill.Dataset`, which runs a job for each of them, and :class:`gristmill.Result` share."""
+    """The methods that :class:`gristmill.Dataset`, which runs a job for each, and :class:`gristmill.Result` share."""
 
     def _run(self) -> Run[T_co]:
         """The records, once."""
@@ -109,7 +109,9 @@ class Exports(Generic[T_co]):
         return writers.write_csv(path, self._run)
 
     def write_parquet(self, path: AnyPath) -> int:
-        """Writes a Parquet file and returns the number of records. Columns are as in :meth:`Dataset.to_arrow`. Needs pyarrow.
+        """Writes a Parquet file and returns the number of records.
+
+        Columns are as in :meth:`Dataset.to_arrow`. Needs pyarrow.
 
         Raises `OSError` before the job runs if the file cannot be written, and :class:`gristmill.PlanError` if its name asks for
         compression: Parquet packs its columns itself.

@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 
 def iterate(state: S, step: Callable[[S], S], *, steps: int, until: Callable[[S, S], object] | None = None) -> S:
-    """Replaces a state by `step(state)`, `steps` times or until `until(before, after)` is true, and returns the last state.
+    """Replaces a state by `step(state)`, at most `steps` times, until `until(before, after)`; returns the last state.
 
     A state is a dataset, or any other object that a step works with, such as the centres of clusters. Each state that is a dataset
     is made at once and kept in memory, as by :meth:`Dataset.cache`. Also cache a dataset that every step reads. Raises

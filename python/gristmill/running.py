@@ -89,7 +89,9 @@ class RunningJob(Generic[T]):
         return self._future.result()
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Waits for the job and returns the error with which it ended, or `None`. Raises `TimeoutError` as :meth:`result` does.
+        """Waits for the job and returns the error with which it ended, or `None`.
+
+        Raises `TimeoutError` as :meth:`result` does.
 
         >>> import gristmill as gm
         >>> gm.range(3).map(lambda n: 1 // n).start().exception().record
@@ -182,12 +184,12 @@ class RunningJob(Generic[T]):
             if not ended.done():
                 ended.set_result(None)
 
-        def told(_: object) -> None:
+        def wake_loop(_: object) -> None:
             # A loop that is closed waits for nothing.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(wake)
 
-        self._future.add_done_callback(told)
+        self._future.add_done_callback(wake_loop)
         try:
             yield from ended
         except BaseException:
@@ -198,9 +200,7 @@ class RunningJob(Generic[T]):
     def __enter__(self) -> RunningJob[T]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.cancel()
         self._thread.join(_ENDING_SECONDS)
 
@@ -246,7 +246,9 @@ class Records(Iterator[T]):
         return next(self._records)
 
     def close(self) -> None:
-        """Ends the job and its processes at once. Any thread may call it: one that waits for a record gets :class:`gristmill.Cancelled`.
+        """Ends the job and its processes at once.
+
+        Any thread may call it: one that waits for a record gets :class:`gristmill.Cancelled`.
 
         >>> import gristmill as gm
         >>> records = gm.range(1000).map(str).iterate()

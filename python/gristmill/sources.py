@@ -152,7 +152,9 @@ def word_count(paths: Paths) -> Dataset[tuple[str, int]]:
 
 
 def from_iterable(records: Iterable[T]) -> Dataset[T]:
-    """Makes a dataset of the items of an iterable, which is read once, at this call. They lie in the memory of the program.
+    """Makes a dataset of the items of an iterable, which is read once, at this call.
+
+    They lie in the memory of the program.
 
     >>> import gristmill as gm
     >>> gm.from_iterable(n * n for n in range(3)).collect()

@@ -1,4 +1,4 @@
-"""Gristmill's shuffle for Apache Spark, which this package carries: also for programs of PySpark that use nothing else of it.
+"""Gristmill's shuffle for Apache Spark, also for programs of PySpark that use nothing else of this package.
 
 >>> import gristmill as gm
 >>> gm.spark.config(jar="gristmill-spark.jar")["spark.jars"]

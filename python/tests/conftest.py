@@ -12,7 +12,8 @@ from importlib.util import find_spec
 
 import pytest
 
-# NumPy and PyArrow start threads when they are imported; without them a program has one thread, which test_oracle.py needs.
+# NumPy and PyArrow start threads when they are imported; without them a program has one thread, which
+# test_oracle.py needs.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 import gristmill as gm

@@ -1,4 +1,7 @@
-"""How a result of an engine differs from the answer of plain Python, up to what the documents leave free. Imports nothing of the package."""
+"""How a result of an engine differs from the answer of plain Python, up to what the documents leave free.
+
+Imports nothing of the package.
+"""
 
 import operator
 from collections.abc import Callable

@@ -23,7 +23,10 @@ from typing import Any, NamedTuple
 
 
 class Program(NamedTuple):
-    """Steps and the end are tuples: the name of a method and its arguments. `map_groups` stands for both methods of groups."""
+    """Steps and the end are tuples: the name of a method and its arguments.
+
+    `map_groups` stands for both methods of groups.
+    """
 
     source: list[Any]
     steps: list[Any]
@@ -59,7 +62,10 @@ class Fault(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The records that one record has become in its stage. Rows of one place come in any order, rows without a place anywhere."""
+    """The records that one record has become in its stage.
+
+    Rows of one place come in any order, rows without a place anywhere.
+    """
 
     place: int | None
     origin: Any
@@ -89,7 +95,10 @@ def is_true(found: Any) -> bool:
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    """Whether `a == b`, either way round: `Decimal(1) == np.int64(1)` raises an error, and `np.int64(1) == Decimal(1)` is true."""
+    """Whether `a == b`, either way round.
+
+    `Decimal(1) == np.int64(1)` raises an error, and `np.int64(1) == Decimal(1)` is true.
+    """
     return any(is_true(outcome(compared)[0]) for compared in (lambda: a == b, lambda: b == a))
 
 
@@ -120,7 +129,7 @@ def in_any_order(values: list[Any]) -> Free:
 
 
 def left_over(some: Iterable[Any], others: Iterable[Any], equal: Callable[[Any, Any], bool] = same) -> list[Any]:
-    """What is left of some values when each of the others has taken one that is equal to it."""
+    """The values that are left when each of the others has taken one that is equal to it."""
     left = sorted(some, key=lambda a: "<free" in repr(a))
     for other in others:
         hit = next((place for place, a in enumerate(left) if equal(a, other)), None)
@@ -275,7 +284,10 @@ class Job:
         return [] if self.answer.errors else records
 
     def grouped(self, pairs: list[tuple[Any, Any]], make: Callable[[Any, list[Any]], list[Any]]) -> list[Row]:
-        """The records that `make` gives for each key. Keys of the types that the guide orders come in order, others anywhere."""
+        """The records that `make` gives for each key.
+
+        Keys of the types that the guide orders come in order, others anywhere.
+        """
         rows, groups = [], classes(pairs)
         ordered = [keys[0] for keys, _ in groups if all(map(is_plain, keys))]
         for keys, values in groups:

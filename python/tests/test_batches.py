@@ -87,9 +87,7 @@ def grouped(keys: list[int]) -> dict[int, list[int]]:
 # With all kinds but the first, the second file has other types, so all rows are grouped in the general way.
 @pytest.mark.parametrize("kinds", [("int64", "int64"), ("int64", "double"), ("int64", "string"), ("double", "int64")])
 @pytest.mark.parametrize("format", ["list", "numpy"])
-def test_numbers_of_many_rows_are_grouped_by_whole_keys(
-    kinds: tuple[str, str], format: Any, keys: list[int], tmp_path: Path
-) -> None:
+def test_numbers_of_many_rows_are_grouped_by_whole_keys(kinds: tuple[str, str], format: Any, keys: list[int], tmp_path: Path) -> None:
     columns = {"key": pyarrow.array(keys), "number": pyarrow.array(range(len(keys)))}
     table = pyarrow.table(columns)
     # All of these keys are floats without loss, which Arrow does not check.
@@ -125,12 +123,12 @@ def test_a_failing_group_of_columns_is_named_and_set_aside(keys: list[int], tmp_
 
 @pytest.mark.parametrize("values", [[3, 1, 2], [0.5, NAN], [True, False], [1, 0.5], ["a", "b"], [2**70, 1], [1, None]])
 def test_a_group_is_the_array_that_numpy_makes_of_its_values(values: list[Any]) -> None:
-    def told(key: int, found: numpy.ndarray[Any, Any]) -> list[Any]:
+    def described(key: int, found: numpy.ndarray[Any, Any]) -> list[Any]:
         return [(str(found.dtype), sorted(map(repr, found.tolist())))]
 
     pairs = gm.from_iterable([(1, value) for value in values])
     expected = numpy.asarray(values)
-    (found,) = pairs.group_by_key().map_groups(told, format="numpy").collect()
+    (found,) = pairs.group_by_key().map_groups(described, format="numpy").collect()
     assert found[1] == sorted(map(repr, expected.tolist()))
     assert found[0].rstrip("0123456789") == str(expected.dtype).rstrip("0123456789")
 
@@ -144,9 +142,7 @@ def test_a_group_is_the_array_that_numpy_makes_of_its_values(values: list[Any]) 
     ],
     ids=["table", "batch", "records"],
 )
-def test_functions_of_tables_may_return_tables_and_records(
-    function: Callable[[Any], Any], rows: list[dict[str, Any]], folder: Path
-) -> None:
+def test_functions_of_tables_may_return_tables_and_records(function: Callable[[Any], Any], rows: list[dict[str, Any]], folder: Path) -> None:
     for read in (gm.read_parquet(folder), gm.from_iterable(rows)):
         made = read.map_batches(function, format="arrow").cache()
         assert shown(made.pluck("n", "twice").collect()) == shown((row["n"], 2 * row["n"]) for row in rows)

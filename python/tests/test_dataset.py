@@ -105,7 +105,7 @@ def test_a_plan_shows_a_shuffle_that_is_used_twice_once():
 
 
 def test_a_sum_that_outgrows_a_machine_word_late_costs_no_record():
-    """The engine adds up machine words, and begins anew if one overflows: by then it may have handed over other sums."""
+    """The engine adds up machine words, and begins anew if one overflows, perhaps after it has handed over sums."""
     keys, half = 60_000, 2**62
     pairs = gm.range(4 * keys).map(lambda n: (n % keys, half if n % keys == keys - 1 else n))
     found = pairs.reduce_by_key(gm.sum).collect()

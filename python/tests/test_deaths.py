@@ -1,4 +1,4 @@
-"""What `multiprocessing.Pool.map` hangs on, and what loses the job elsewhere: here the answer is right, or an error names the record.
+"""Deaths on which `multiprocessing.Pool.map` hangs: here the answer is right, or an error names the record.
 
 Only the engine with workers: the local one runs functions in the test's own process.
 """
@@ -86,7 +86,6 @@ def test_a_worker_that_dies_in_a_long_job_takes_nothing_with_it_that_was_reduced
     assert sorted(run) == [(key, 200) for key in range(100)]
     (stage,) = run.stats["stages"]
     assert (len(stage["deaths"]), stage["rounds"]) == (1, 1)
-
 
 
 def test_workers_that_run_out_of_memory_together_work_one_by_one(tmp_path: Path) -> None:

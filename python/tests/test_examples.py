@@ -28,13 +28,9 @@ def comments(module: ModuleType) -> Iterator[doctest.DocTest]:
         yield doctest.DocTestParser().get_doctest(text, {"gm": gm}, f"{module.__name__}.{found[2]}", module.__file__, 0)
 
 
-EXAMPLES = [
-    test
-    for module in MODULES
-    for test in [*doctest.DocTestFinder().find(module), *comments(module)]
-    if test.examples
-]
-#: Shared arrays are in the memory of one machine, and these applications are the command's. test_spark.py says how they are refused.
+EXAMPLES = [test for module in MODULES for test in [*doctest.DocTestFinder().find(module), *comments(module)] if test.examples]
+#: Shared arrays are in the memory of one machine, and these applications are the command's. test_spark.py says how
+#: they are refused.
 NOT_ON_SPARK = {
     "gristmill.applications.group_by",
     "gristmill.applications.sort_files",

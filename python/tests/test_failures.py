@@ -40,7 +40,7 @@ def test_the_error_names_the_record_and_its_place(numbers: Path) -> None:
     assert error.__cause__.args == ("two",)
     assert str(error).splitlines()[0] == "LookupError: two"
     shown = "".join(traceback.format_exception(error))
-    assert shown.index('raise LookupError(line)') < shown.index("numbers, line 2, byte 4"), "the user's own traceback is first"
+    assert shown.index("raise LookupError(line)") < shown.index("numbers, line 2, byte 4"), "the user's own traceback is first"
 
 
 def test_errors_travel_between_processes(numbers: Path) -> None:
@@ -167,9 +167,7 @@ def test_mistakes_are_clear_errors() -> None:
         ({"engine": "cloud"}, ValueError, '"machine", "spark", a session of Spark, or "local"'),
     ],
 )
-def test_a_wrong_setting_is_an_error_and_changes_nothing(
-    changes: dict[str, object], error: type[Exception], message: str, engine: str
-) -> None:
+def test_a_wrong_setting_is_an_error_and_changes_nothing(changes: dict[str, object], error: type[Exception], message: str, engine: str) -> None:
     with pytest.raises(error, match=message):
         gm.configure(**changes)
     with gm.configure() as settings:
@@ -198,7 +196,7 @@ def test_settings_of_the_program_hold_in_its_threads_and_those_of_a_block_in_the
 
 
 def test_blocks_of_several_threads_leave_the_settings_of_the_program_as_they_were(engine: str) -> None:
-    """Of two threads that entered a block together, the settings of one stayed for the rest of the program."""
+    """The settings of one of two threads that entered a block together stayed for the rest of the program."""
     one, other = gm.configure(workers=3), gm.configure(retries=7)
     with one, other as settings:
         assert (settings.workers, settings.others) == (3, {"retries": 7})

@@ -182,7 +182,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.txt"])
 @pytest.mark.parametrize("kind", PACK)
 def test_every_reader_reads_every_compression(tmp_path: Path, kind: str, name: str) -> None:
-    """`read_csv` of a file named `.zst` said that it was not UTF-8, and files without an ending were read as they lay."""
+    """`read_csv` said that a file `.zst` was not UTF-8, and read files without an ending as they lay."""
     pack, path = PACK[kind], tmp_path / name
     half = len(LINES) // 2
     # Two members, one after the other, as `cat a.gz b.gz` makes.
@@ -198,7 +198,7 @@ def test_every_reader_reads_every_compression(tmp_path: Path, kind: str, name: s
 
 @pytest.mark.parametrize("kind", PACK)
 def test_what_is_cut_off_or_damaged_is_an_error(tmp_path: Path, kind: str) -> None:
-    """Of a bzip2 or xz file whose second part was damaged, Python read the first part and took it for the whole."""
+    """Python read the first part of a bzip2 or xz file whose second was damaged, and took it for the whole."""
     whole, path = PACK[kind](LINES), tmp_path / f"a.{kind}"
     readers = (gm.read_text, gm.read_bytes, gm.read_files, gm.read_csv, gm.read_jsonl)
     for content, why in (
@@ -259,7 +259,7 @@ def test_xz_streams_may_be_padded(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_read_as_the_command_reads_it(tmp_path: Path) -> None:
-    """Links that led out of a folder were followed in silence, and FIFOs and hidden files were left out without a word."""
+    """Links that led out of a folder were followed, and FIFOs and hidden files left out, without a word."""
     folder, outside = tmp_path / "folder", tmp_path / "outside"
     (folder / "a").mkdir(parents=True)
     outside.mkdir()
@@ -334,7 +334,7 @@ def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0"])
 @pytest.mark.parametrize("engine", ["machine", "local"], indirect=True)
 def test_standard_input_is_that_of_the_program(engine: str, name: str) -> None:
-    """In a program with threads, `read_text("/dev/stdin")` gave nothing: the process of the job has another standard input."""
+    """In a program with threads, `read_text("/dev/stdin")` read the standard input of another process."""
     program = (
         "import gristmill as gm, threading\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
@@ -394,7 +394,7 @@ def test_names_in_messages_do_not_steer_the_terminal(tmp_path: Path, name: str) 
     ],
 )
 def test_csv_that_would_lose_something_is_an_error(tmp_path: Path, content: bytes, message: str) -> None:
-    """Of two columns of one name, a dictionary held the second, and the first was lost without a word."""
+    """A dictionary held the second of two columns of one name, and the first was lost without a word."""
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(gm.InputError, match=message):
         gm.read_csv(tmp_path / "a.csv").collect()
@@ -455,13 +455,13 @@ def test_the_limit_of_a_field_is_that_of_the_program(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_json_is_a_bad_record(tmp_path: Path, line: bytes, message: str) -> None:
-    """NaN and Infinity were accepted, which the command refuses; a deep value ended the job with a raw `RecursionError`."""
+    """NaN and Infinity were accepted, which the command refuses; a deep value raised a raw `RecursionError`."""
     (tmp_path / "a.jsonl").write_bytes(b"1\n" + line + b"\n2\n")
     with pytest.raises(gm.InputError, match=f"a.jsonl, line 2, byte 2: .*{message}"):
         gm.read_jsonl(tmp_path / "a.jsonl").collect()
     with gm.configure(on_error="skip"):
         result = gm.read_jsonl(tmp_path / "a.jsonl").run()
-    # Of a long record, the list has the beginning.
+    # The list has the beginning of a long record.
     assert list(result) == [1, 2] and [(line.startswith(bad.record), bad.line) for bad in result.bad_records] == [(True, 2)]
 
 

@@ -1,4 +1,6 @@
-"""Two keys are one exactly when `a == b` in Python, whatever their type; NaN is one key. Keys and values have Python's order.
+"""Two keys are one exactly when `a == b` in Python, whatever their type; NaN is one key.
+
+Keys and values have Python's order.
 
 The oracle is plain Python: keys are compared two by two with `==` and `hash`, as a `dict` does, and ordered by `sorted`.
 """
@@ -107,11 +109,41 @@ FAMILIES: dict[str, list[Any]] = {
     "collections": [{1, 2}, frozenset({2, 1}), frozenset({1.0, 2}), {"a": 1, "b": [2]}, {"b": [2.0], "a": True}, {"a": 1}, set(), {}, []],
     "dates": [dt.date(2024, 1, 1), NEW_YEAR, dt.datetime(2024, 1, 1), pd.Timestamp(NEW_YEAR), pd.Timestamp(NEW_YEAR) + pd.Timedelta(1, "ns")],
     "instants": [NEW_YEAR.replace(tzinfo=UTC), NEW_YEAR.replace(hour=14, tzinfo=EAST), pd.Timestamp(NEW_YEAR, tz="UTC"), NEW_YEAR],
-    "NumPy's dates": [np.datetime64("2024-01-01T12", "h"), np.datetime64("2024-01-01T12:00:00", "us"), NEW_YEAR, np.datetime64("2024-01-01T12:00:01")],
+    "NumPy's dates": [
+        np.datetime64("2024-01-01T12", "h"),
+        np.datetime64("2024-01-01T12:00:00", "us"),
+        NEW_YEAR,
+        np.datetime64("2024-01-01T12:00:01"),
+    ],
     "times": [dt.time(12), dt.time(12, tzinfo=UTC), dt.time(14, tzinfo=EAST), dt.time(12, 0, 0, 1)],
-    "spans": [dt.timedelta(1), dt.timedelta(hours=24), pd.Timedelta(1, "D"), np.timedelta64(24, "h"), np.timedelta64(1, "Y"), np.timedelta64(12, "M")],
-    "classes": [City("a", 1), City("a", 1.0, "n"), City("b"), Other("a", 1), Other("a", 1), Color.RED, Color.CRIMSON, Color.BLUE, Mode.R | Mode.W, Mode.R],
-    "names": [uuid.UUID(int=1), uuid.UUID(int=1), pathlib.Path("/a/./b"), pathlib.PurePosixPath("/a/b"), pathlib.PureWindowsPath("A"), pathlib.PureWindowsPath("a")],
+    "spans": [
+        dt.timedelta(1),
+        dt.timedelta(hours=24),
+        pd.Timedelta(1, "D"),
+        np.timedelta64(24, "h"),
+        np.timedelta64(1, "Y"),
+        np.timedelta64(12, "M"),
+    ],
+    "classes": [
+        City("a", 1),
+        City("a", 1.0, "n"),
+        City("b"),
+        Other("a", 1),
+        Other("a", 1),
+        Color.RED,
+        Color.CRIMSON,
+        Color.BLUE,
+        Mode.R | Mode.W,
+        Mode.R,
+    ],
+    "names": [
+        uuid.UUID(int=1),
+        uuid.UUID(int=1),
+        pathlib.Path("/a/./b"),
+        pathlib.PurePosixPath("/a/b"),
+        pathlib.PureWindowsPath("A"),
+        pathlib.PureWindowsPath("a"),
+    ],
     "addresses": [ipaddress.ip_address(each) for each in ("10.0.0.1", "::a00:1")] * 2
     + [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_interface("10.0.0.1/8"), ipaddress.ip_interface("10.0.0.1/8")],
     "others": [range(3), range(0, 3), range(0, 5, 2), range(0, 6, 2), ..., int, int, len, re.compile("a"), re.compile("a"), re.compile(b"a")],
@@ -241,7 +273,10 @@ def test_the_same_one_of_equal_keys_is_shown_each_time() -> None:
 def test_a_key_is_shown_as_it_is() -> None:
     """A named tuple, an enum or a date comes back as what it is; NumPy's scalars as Python's."""
     for key in (Point(1, 2), Size.TWO, Color.RED, City("a"), NEW_YEAR, [1, 2], Decimal("0.10"), pathlib.Path("a"), Word("w")):
-        for found in (gm.from_iterable([key, key]).distinct().collect(), gm.from_iterable([(key, 1)] * 2).reduce_by_key(gm.list).map(lambda p: p[0]).collect()):
+        for found in (
+            gm.from_iterable([key, key]).distinct().collect(),
+            gm.from_iterable([(key, 1)] * 2).reduce_by_key(gm.list).map(lambda p: p[0]).collect(),
+        ):
             assert (found, type(found[0])) == ([key], type(key))
     found = gm.from_iterable([np.int64(5), 5, np.int64(5)]).distinct().collect()
     assert found == [5]
@@ -289,7 +324,7 @@ def test_objects_that_are_equal_only_to_themselves_are_refused() -> None:
 
 @pytest.fixture
 def versions() -> Iterator[None]:
-    from gristmill.base import keys
+    from gristmill.base.keys import canonical as keys
 
     before = keys.registered()
     gm.register_key(Version, Version.parts)
@@ -340,7 +375,17 @@ ORDERED: dict[str, list[Any]] = {
     "times": [dt.time(3), dt.time(2, 59, 59, 999999), dt.time(23)],
     "spans": [dt.timedelta(1), dt.timedelta(-1), dt.timedelta(0, 1), pd.Timedelta(1, "ns"), dt.timedelta.max],
     "Decimals": [Decimal("1.10"), Decimal("-2"), Decimal("1.1000001"), Decimal("1e-400"), Decimal("-Infinity"), 1, -1.5, Decimal("0.1"), 0.1],
-    "Fractions": [Fraction(1, 3), Fraction(2, 3), 0.333, 1, Fraction(-1, 3), 2**60, Fraction(2**60 * 3 + 1, 3), -(2**60), Fraction(-(2**60) * 3 - 1, 3)],
+    "Fractions": [
+        Fraction(1, 3),
+        Fraction(2, 3),
+        0.333,
+        1,
+        Fraction(-1, 3),
+        2**60,
+        Fraction(2**60 * 3 + 1, 3),
+        -(2**60),
+        Fraction(-(2**60) * 3 - 1, 3),
+    ],
     "scalars": [np.float64(2.5), np.int8(3), 2, np.float32(2.25), np.uint64(2**64 - 1), np.bool_(False)],
     "named tuples": [Point(2, 1), Point(1, 5), (1, 4), Point(1, 6)],
     "lists": [[2], [1, 5], [], [1]],
@@ -387,7 +432,7 @@ def test_numbers_of_all_types_have_one_order(numbers: list[Any], in_tuples: bool
 
 @pytest.mark.parametrize("key", [{1}, {"a": 1}, 1j, Color.RED, Other("a"), range(3), Odd(1), (1, {2}), int], ids=repr)
 def test_what_has_no_order_in_python_is_not_sorted(key: Any) -> None:
-    """What Python cannot compare is an error that names the type."""
+    """Keys that Python cannot compare are an error that names the type."""
     kind = type(key[1] if isinstance(key, tuple) else key).__name__
     with pytest.raises(TypeError, match=f"keys of the type {kind} have no order"):
         gm.from_iterable([key, key]).sort_by(lambda record: record).collect()

@@ -1,4 +1,4 @@
-"""What functions logged was lost in programs with threads, and under pytest: workers log through the program's handlers."""
+"""Logs of functions were lost in programs with threads, and under pytest: workers use the program's handlers."""
 
 import logging
 import subprocess

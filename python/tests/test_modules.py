@@ -1,4 +1,4 @@
-"""After a module was reloaded, patched or set, workers of programs with threads ran the old one: a job sees the program as it is."""
+"""Workers of programs with threads ran modules as they had been before they were reloaded, patched or set."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
 
-RULES = '''
+RULES = """
 import abc, collections, enum, functools, threading, time
 from dataclasses import dataclass
 
@@ -91,9 +91,9 @@ def clock(n):
 
 def counted(n):
     return collections.Counter("aab")["a"]
-'''
+"""
 
-OTHER = '''
+OTHER = """
 import rules
 from rules import helper
 import pkg.sub
@@ -105,7 +105,7 @@ def inside(n):
     import late
     from pkg import sub
     return late.VALUE, sub.X
-'''
+"""
 
 START = """
 import importlib, sys, threading, time
@@ -127,7 +127,7 @@ def edited(name, old, new):
 print("before", seen(rules.f, other.outer, other.inside, rules.table, rules.picked))
 """
 
-#: What a user did, and a statement for it. Each ends with the same jobs, which print what workers see.
+#: Deeds of a user, and a statement for each. Each ends with the same jobs, which print what workers see.
 CHANGES = {
     "a variable is set": "rules.FACTOR = 100",
     "a function is replaced": "rules.helper = lambda n: n + 7",
@@ -176,7 +176,7 @@ assert gm.from_iterable([rules.Color.RED]).map(lambda c: c is rules.Color.RED).c
 
 
 def ran(program: str, way: str, folder: Path) -> str:
-    """What a program prints, with one thread or with several."""
+    """Returns what a program prints, with one thread or with several."""
     (folder / "pkg").mkdir(parents=True, exist_ok=True)
     (folder / "rules.py").write_text(RULES)
     (folder / "other.py").write_text(OTHER)
@@ -184,9 +184,7 @@ def ran(program: str, way: str, folder: Path) -> str:
     (folder / "pkg/__init__.py").write_text("")
     (folder / "pkg/sub.py").write_text("X = 'as imported'\n")
     (folder / "job.py").write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-B", folder / "job.py", way], capture_output=True, text=True, timeout=120, cwd=folder, check=False
-    )
+    done = subprocess.run([sys.executable, "-B", folder / "job.py", way], capture_output=True, text=True, timeout=120, cwd=folder, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

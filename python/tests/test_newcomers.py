@@ -1,4 +1,4 @@
-"""What users met who had only the documents."""
+"""Surprises of users who had only the documents."""
 
 import datetime
 import decimal
@@ -190,7 +190,7 @@ def test_an_error_behind_a_shuffle_names_the_whole_record(record: object) -> Non
 
 @pytest.mark.parametrize("record", [5, None, (), (1,), (1, 2, 3), "ab"], ids=repr)
 def test_a_record_that_is_no_pair_is_shown_whole(record: object) -> None:
-    # Of a tuple, its first item was shown.
+    # The first item of a tuple was shown.
     data = gm.from_iterable([record])
     for job in (data.reduce_by_key(gm.sum), data.group_by_key().map_groups(lambda key, values: values), data.join(data)):
         with pytest.raises(gm.PlanError) as caught:

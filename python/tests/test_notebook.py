@@ -31,7 +31,7 @@ def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
 
 
 def outputs(client: BlockingKernelClient, code: str) -> list[dict[str, Any]]:
-    """What a cell shows, changes of it included."""
+    """Returns what a cell shows, changes of it included."""
     messages: list[dict[str, Any]] = []
     client.execute_interactive(code, output_hook=messages.append, timeout=60)
     return [message["content"] for message in messages]

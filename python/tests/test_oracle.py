@@ -1,4 +1,4 @@
-"""Every engine gives the answer of plain Python, for programs drawn by Hypothesis, and for keys and values of every common type.
+"""Every engine gives the answer of plain Python, for drawn programs, and keys and values of every common type.
 
 `GRISTMILL_PROGRAMS=10000 pytest python/tests/test_oracle.py` runs so many programs, other ones each time. A program that fails is printed
 so that it can be pasted: `PYTHONPATH=python:python/tests python -c 'from test_oracle import *; check(Program(...))'`.

@@ -254,7 +254,7 @@ def test_records_are_sorted(pairs: list[tuple[Any, Any]], descending: bool, by_k
 def test_the_greatest_are_kept(pairs: list[tuple[Any, Any]], count: int, by: Any) -> None:
     found = gm.from_iterable(pairs).top(count, by=by).collect()
     of = {None: lambda pair: pair, "key": operator.itemgetter(0)}.get(by, operator.itemgetter(1))
-    # Of those that are equal, the smaller records come first.
+    # The smaller of equal records come first.
     ties = lambda a, b: compare(of(b), of(a)) or compare(a, b)
     expected = sorted(pairs, key=functools.cmp_to_key(ties))[:count]
     assert len(found) == len(expected) and not any(map(compare, found, expected))

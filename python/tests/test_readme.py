@@ -1,4 +1,4 @@
-"""What the READMEs and the guide print is what happens."""
+"""The READMEs and the guide print what happens."""
 
 import doctest
 import os

@@ -1,4 +1,4 @@
-"""Jobs that run beside the program: a job could be ended only by Ctrl-C, and not from another thread or from asyncio."""
+"""Jobs that run beside the program: only Ctrl-C could end a job, and no other thread, nor asyncio."""
 
 import asyncio
 import os

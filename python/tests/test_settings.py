@@ -10,7 +10,7 @@ import pytest
 
 import gristmill as gm
 from gristmill import _native
-from gristmill.base import options, settings
+from gristmill.base import options
 
 ROOT = Path(__file__).parents[2]
 on_machine = pytest.mark.parametrize("engine", ["machine"], indirect=True)
@@ -90,8 +90,8 @@ def test_every_option_reaches_the_engine(tmp_path: Path) -> None:
     """The engine refused values that the package had taken, in the first job."""
     # Others need a program that is not of Python, or several settings together.
     least = {"page_bytes": "64KiB", "combine_after": None, "isolation": "process", "buffer": "hash"}
-    for name in settings.engine_options():
-        kind = options.ENGINE[name]
+    for name in options.ENGINE:
+        kind, _ = options.ENGINE[name]
         values = {"True or False": [True, False], "seconds": [60]}.get(kind.words, re.findall('"(.+?)"', kind.words) or [4])
         if kind.words.startswith("bytes"):
             values = ["64KiB"]
@@ -116,9 +116,9 @@ def test_the_kinds_and_defaults_are_those_of_the_engine() -> None:
     rows = dict(re.findall(r"^\| `(?:-\w, )?--(?:no-)?([\w-]+(?: \w+)?)` \| (.*) \|$", page, re.M)[::-1])
     rows = {name.replace("-", "_"): about for name, about in rows.items()}
     kinds = {"N": "a whole number", "TIME": "seconds", "SIZE": "bytes", "": "True or False"}
-    for name in settings.engine_options():
+    for name in options.ENGINE:
         ((row, about),) = [(row, about) for row, about in rows.items() if row.split()[0] == name]
-        kind = options.ENGINE[name]
+        kind, _ = options.ENGINE[name]
         words = row.partition(" ")[2]
         if choices := re.search(r"\(one of (.*?)\)", about):
             assert re.findall('"(.+?)"', kind.words) == choices[1].split(", "), name
@@ -131,13 +131,13 @@ def test_the_kinds_and_defaults_are_those_of_the_engine() -> None:
 
 def test_help_and_the_reference_list_all_settings() -> None:
     """`help(gm.configure)` named none of them."""
-    rows = options.listed(settings.engine_options())
+    rows = options.listed()
     fields = {name for name in gm.Settings.__dataclass_fields__ if name not in ("timeline", "live", "others")}
-    assert {name for name, *_ in rows} == fields | set(settings.engine_options())
+    assert {name for name, *_ in rows} == fields | set(options.ENGINE)
     text = gm.configure.__doc__ or ""
     for name, takes, default, about in rows:
         assert f"    {name}: {takes} [default: {default}]\n        {about}." in text
-    if not settings.engine_options():
+    if not options.ENGINE:
         return
     table = "".join(f"| `{name}` | {takes} | {default} | {about} |\n" for name, takes, default, about in rows)
     page = ROOT / "docs/reference/settings.md"

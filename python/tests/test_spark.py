@@ -1,4 +1,4 @@
-"""Jobs give on Spark what they give in one process; what cannot run there is refused; errors arrive as from every engine.
+"""Jobs give on Spark what they give in one process; what cannot run is refused; errors are those of every engine.
 
 The examples of all functions and all programs of `python/examples` run there too: see ci/python.sh.
 """
@@ -28,7 +28,8 @@ pytestmark = pytest.mark.parametrize("engine", ["spark"], indirect=True)
 
 #: Pairs whose keys are of every type that has an order; each key occurs twice at least.
 PAIRS = list(zip([*ODD, *reversed(ODD)], range(2 * len(ODD))))
-#: Whole numbers that Spark adds up, and some that it cannot; and numbers of several types, whose sums are exact in any order.
+#: Whole numbers that Spark adds up, and some that it cannot; and numbers of several types, whose sums are exact in
+#: any order.
 WHOLE = [3, 2**63 - 1, -(2**63), 10**40, True, -7, 2**62]
 MIXED = [3, 0.25, True, -7, -1.5, False]
 Data = gm.Dataset[Any]
@@ -85,7 +86,7 @@ def keyed(records: list[Any]) -> list[Any]:
 
 
 def both(make: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
-    """What a job gives on Spark, and in one process."""
+    """Returns the result of a job on Spark, and in one process."""
     found = make()
     with gm.configure(engine="local"):
         return found, make()
@@ -214,7 +215,7 @@ def test_registered_types_travel_to_the_executors() -> None:
 
 
 def test_nobody_can_choose_numbers_that_make_a_task_slow() -> None:
-    """16,000 multiples of 2**61 - 1 took 2.7 s in a dictionary of the task instead of 0.002 s, because all of them have the hash 0."""
+    """16,000 multiples of 2**61 - 1, which all have the hash 0, took a dictionary of the task 2.7 s and not 0.002 s."""
     from gristmill.engines.spark import partials
 
     keys = [number * (2**61 - 1) for number in range(1 << 14)]

@@ -20,9 +20,7 @@ import gristmill as gm
         ("5.0.0", ["4.0"], "is for Spark 4.0 to 4.3"),
     ],
 )
-def test_the_jar_is_for_the_installed_version(
-    version: str, jars: list[str], answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_jar_is_for_the_installed_version(version: str, jars: list[str], answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jars").mkdir()
     for line in jars:
         (tmp_path / "jars" / f"gristmill-spark-{line}_2.13-0.3.0.jar").touch()

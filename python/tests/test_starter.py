@@ -81,9 +81,7 @@ def test_a_function_with_a_cache_travels() -> None:
 def test_functions_and_classes_of_the_main_program_travel(way: str, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(PROGRAM)
     arguments = {"file": [str(tmp_path / "job.py")], "standard input": ["-"], "-c": ["-c", PROGRAM]}[way]
-    ran = subprocess.run(
-        [sys.executable, *arguments], input=PROGRAM, text=True, capture_output=True, timeout=60, cwd=tmp_path, check=False
-    )
+    ran = subprocess.run([sys.executable, *arguments], input=PROGRAM, text=True, capture_output=True, timeout=60, cwd=tmp_path, check=False)
     assert ran.stdout == "done\n", ran.stderr
 
 
@@ -252,7 +250,7 @@ UNPICKLABLE = {
 
 @pytest.mark.parametrize("function", UNPICKLABLE)
 def test_what_cannot_be_pickled_is_named(function: str, tmp_path: Path) -> None:
-    """A job ended with "cannot pickle '_thread.lock' object", and nobody knew which function and which variable it was."""
+    """A job ended with "cannot pickle '_thread.lock' object", which named neither the function nor the variable."""
     program = f"""import functools, threading, gristmill as gm
 lock = threading.Lock()
 class Holds:

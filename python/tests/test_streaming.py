@@ -1,4 +1,4 @@
-"""Records come as they are made: the first at once, in the order of the input, in bounded memory, and no function runs for nothing.
+"""Records come as they are made: in the order of the input, in bounded memory, and no function runs for nothing.
 
 Nothing here measures time: functions wait for files that the test makes when it has what they made before.
 """
@@ -147,9 +147,7 @@ def test_records_that_are_only_counted_stay_where_they_are(way: str, engine: str
 
 
 @HERE
-def test_slow_tasks_keep_the_order_and_what_waits_goes_to_a_file(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_tasks_keep_the_order_and_what_waits_goes_to_a_file(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_MEMORY_BYTES", 100_000)
 
     def function(record: int) -> str:

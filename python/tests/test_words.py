@@ -1,4 +1,4 @@
-"""Mistakes that a newcomer makes: each is an error that says what to do next, and none gives another answer in silence."""
+"""Mistakes that a newcomer makes: each is an error that says what to do next, and none gives a wrong answer."""
 
 import collections
 import re
@@ -59,18 +59,14 @@ def test_a_list_of_pairs_and_an_iterator_of_them_are_records(function: Callable[
     assert gm.from_iterable(PAIRS).group_by_key().map_groups(function).collect() == [("a", 4), ("b", 2)]
 
 
-@pytest.mark.parametrize(
-    "make", [lambda data: data.flat_map(lambda n: None), lambda data: data.map_batches(lambda numbers: None)]
-)
+@pytest.mark.parametrize("make", [lambda data: data.flat_map(lambda n: None), lambda data: data.map_batches(lambda numbers: None)])
 def test_a_function_that_forgets_to_return_is_told(make: Callable[[Any], Any]) -> None:
     """The error was "'NoneType' object is not iterable", which names nothing that the user wrote."""
     with pytest.raises(gm.JobError, match="returned None, and not records: is a `return` or `yield` missing"):
         make(gm.range(3)).collect()
     with gm.configure(on_error="skip"):
         result = make(gm.range(3)).run()
-    assert {bad.error for bad in result.bad_records} == {
-        "TypeError: the function returned None, and not records: is a `return` or `yield` missing?"
-    }
+    assert {bad.error for bad in result.bad_records} == {"TypeError: the function returned None, and not records: is a `return` or `yield` missing?"}
 
 
 def test_the_same_error_of_the_users_own_code_stays_as_it_is() -> None:

@@ -234,7 +234,7 @@ def test_homes_and_bytes_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 # What is written can be read.
 
-SURROGATES = st.text(st.sampled_from("a\ud800\udc80\udfff\u2028\"\\\n\r,"), max_size=5)
+SURROGATES = st.text(st.sampled_from('a\ud800\udc80\udfff\u2028"\\\n\r,'), max_size=5)
 
 
 @RERUN
@@ -315,7 +315,7 @@ def test_csv_is_read_by_python_as_it_was_written(tmp_path: Path, rows: list[dict
     [([{}, {}], "all 2 records are empty dictionaries"), ([{1: 2, "1": 3}], "several names of columns are one as text")],
 )
 def test_columns_that_would_be_lost_are_an_error(tmp_path: Path, records: list[object], message: str) -> None:
-    """Of `{1: 2, "1": 3}` a file had one column, and of empty dictionaries no row, while the count said that all were written."""
+    """A file of `{1: 2, "1": 3}` had one column, and one of empty dictionaries no row, but the count was of all."""
     data = gm.from_iterable(records)
     for make in (data.write_csv, data.write_parquet):
         with pytest.raises(gm.PlanError, match=message):

@@ -1,4 +1,4 @@
-//! Compares ways to hand a page from one worker to another (DMR, Yu and Zhang 2017, section 3.3.1; docs/bibliography.md).
+//! Compares ways to hand a page from one worker to another (DMR, Yu and Zhang 2017, section 3.3.1).
 //!
 //! A producer fills pages of 64 KiB. A consumer adds up all their words (`"read": "all"`) or reads only the first one
 //! (`"read": "first"`: the cost of the way itself, because reading what another core wrote costs the same with all

@@ -218,9 +218,9 @@ struct Places<const N: usize> {
 pub(crate) type Fault = (usize, String);
 
 impl<const N: usize> Table<N> {
-    /// Reads the first lines of all files of `input` to find the `wanted` columns. Columns flagged in `numbers` are known to
-    /// hold numbers. Returns `None` if all files are empty. If bad files are set aside, a file is bad if its first line does
-    /// not fit, or if a quote in it is not closed before its end.
+    /// Reads the first lines of all files of `input` to find the `wanted` columns. Columns flagged in `numbers` are
+    /// known to hold numbers. Returns `None` if all files are empty. If bad files are set aside, a file is bad if its
+    /// first line does not fit, or if a quote in it is not closed before its end.
     pub fn look(
         input: &mut Input,
         dialect: &Dialect,

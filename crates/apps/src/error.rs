@@ -53,7 +53,8 @@ impl Error {
     }
 }
 
-/// Calls `look_at` with each file of `input`. A file that is at fault is set aside, if bad files are; any other error is returned.
+/// Calls `look_at` with each file of `input`. A file that is at fault is set aside, if bad files are; any other error
+/// is returned.
 pub(crate) fn sift(input: &mut Input, mut look_at: impl FnMut(&Source) -> Result<()>) -> Result<()> {
     // An error that is not the current file's fault.
     let mut ended = None;

@@ -80,8 +80,8 @@ impl KMeans {
     /// Finds the centres of `points`, one row per point; `run` runs the job in steps ([`Job::iterate`]).
     ///
     /// # Errors
-    /// No points; `k` zero or larger than the number of points; points whose squared distances overflow or vanish; an error
-    /// of `run`.
+    /// No points; `k` zero or larger than the number of points; points whose squared distances overflow or vanish; an
+    /// error of `run`.
     pub fn find<E: From<Error>>(
         &self,
         points: &Matrix,

@@ -3,8 +3,8 @@
 //! Pairs are read from bytes (x, then y, as in Phoenix) or from two columns of CSV files. Every chunk is summed in
 //! registers; six sums per chunk are emitted.
 //!
-//! Squares of numbers of columns would overflow from 2^512 on, and vanish below 2^-537. So numbers are summed in three scales, each a
-//! power of two, which changes no digit; products of two numbers have five:
+//! Squares of numbers of columns would overflow from 2^512 on, and vanish below 2^-537. So numbers are summed in three
+//! scales, each a power of two, which changes no digit; products of two numbers have five:
 //!
 //! ```text
 //!  scale   numbers           summed as       products   summed as
@@ -251,7 +251,7 @@ impl ScaledSums {
     fn line(&self, n: u64, origin: [f64; 2]) -> Result<Line> {
         let [x, y, xx, yy, xy] = self.0;
         let scaled = |at: usize, number: f64| Scaled { number, scale: at as i32 - PLAIN as i32 };
-        // 1. The scale of a column is that of its largest number: sums of squares are positive in the scales that occur.
+        // 1. The scale of a column is that of its largest number: sums of squares are positive in scales that occur.
         let scale_of = |squares: [f64; SCALES], origin: f64| {
             let largest = (0..SCALES).rev().find(|at| squares[*at] > 0.0);
             largest.map_or(Scaled::difference(origin, 0.0).scale, |at| scaled(at, 0.0).scale / 2)

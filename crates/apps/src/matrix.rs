@@ -269,7 +269,8 @@ mod tests {
         assert_eq!(read(&ours), expected);
     }
 
-    /// A delimiter at the end of the first line, too, made a column without numbers, and a shape as Python 2 writes it was refused.
+    /// A delimiter at the end of the first line, too, made a column without numbers, and a shape as Python 2 writes it
+    /// was refused.
     #[test]
     fn a_delimiter_may_end_every_line_and_a_shape_may_have_long_numbers() {
         let expected = Ok(Matrix { rows: 2, columns: 2, values: vec![1.0, 2.0, 3.0, 4.0] });

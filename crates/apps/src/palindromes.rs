@@ -68,8 +68,8 @@ impl Palindromes {
         Palindromes { algorithm, constant: None }
     }
 
-    /// Counts the lines of `text` for each record, whatever the record holds. Thread bottlenecks (Chen 2020) compares with
-    /// such a job to tell whether reading limits the other one.
+    /// Counts the lines of `text` for each record, whatever the record holds. Thread bottlenecks (Chen 2020) compares
+    /// with such a job to tell whether reading limits the other one.
     ///
     /// ```
     /// use gristmill::{Input, Isolation};

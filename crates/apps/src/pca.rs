@@ -30,8 +30,8 @@ pub struct Pca {
     pub covariance: Matrix,
     /// The leading components, the one with the largest variance first.
     pub components: Vec<Component>,
-    /// The columns vary, but all variances are below the smallest number with all its digits, about 2.2e-308: the covariances have
-    /// lost digits, or are 0.
+    /// The columns vary, but all variances are below the smallest number with all its digits, about 2.2e-308: the
+    /// covariances have lost digits, or are 0.
     pub is_too_small: bool,
 }
 
@@ -50,8 +50,8 @@ impl Pca {
     /// Analyses `data` and finds `components` leading components (0 for covariances only); `run` runs the job.
     ///
     /// # Errors
-    /// Fewer than two observations; more components than variables; numbers so large that a covariance overflows, or so small that
-    /// components cannot be told apart; an error of `run`.
+    /// Fewer than two observations; more components than variables; numbers so large that a covariance overflows, or
+    /// so small that components cannot be told apart; an error of `run`.
     pub fn of<E: From<Error>>(
         data: Matrix,
         components: usize,

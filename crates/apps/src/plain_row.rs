@@ -16,8 +16,8 @@ pub(crate) struct PlainRow<'t, const N: usize> {
 }
 
 impl<'t, const N: usize> PlainRow<'t, N> {
-    /// Reads the row of `text` that begins at `start`, with the fields at `places`, from 0. A place that it does not have
-    /// is an empty field.
+    /// Reads the row of `text` that begins at `start`, with the fields at `places`, from 0. A place that it does not
+    /// have is an empty field.
     #[inline(always)]
     pub fn read(text: &'t [u8], start: usize, delimiter: u8, places: [usize; N]) -> PlainRow<'t, N> {
         let last = places.into_iter().max().unwrap_or(0);

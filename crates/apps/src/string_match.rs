@@ -30,8 +30,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads keys from the lines of a file, which may be compressed, and in UTF-16 if it begins with its mark. Duplicate keys
-    /// count once.
+    /// Reads keys from the lines of a file, which may be compressed, and in UTF-16 if it begins with its mark.
+    /// Duplicate keys count once.
     ///
     /// # Errors
     /// The file cannot be read, has no keys, or needs more than `memory` allows.
@@ -39,7 +39,8 @@ impl Keys {
         Keys::read_from(path, Input::paths([path]).memory(memory.bytes() as usize))
     }
 
-    /// Reads keys as [`Keys::read`] does, from an input that is this file and has the memory and the deadline of the job.
+    /// Reads keys as [`Keys::read`] does, from an input that is this file and has the memory and the deadline of the
+    /// job.
     ///
     /// # Errors
     /// As for [`Keys::read`], and the deadline.

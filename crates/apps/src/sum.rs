@@ -2,7 +2,7 @@
 //!
 //! | | fractions | bytes |
 //! |---|---|---|
-//! | [`RoundedSum`](crate::RoundedSum) | rounded after each addition: the last digits depend on who added what first | 24 |
+//! | [`RoundedSum`](crate::RoundedSum) | rounded after each addition: the last digits depend on the order | 24 |
 //! | [`BinnedSum`](crate::BinnedSum) | rounded once, at the end: the same in any order | 32 |
 //!
 //! A program that sums is generic over [`Sum`].

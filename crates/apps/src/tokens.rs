@@ -83,8 +83,8 @@ pub(crate) fn upper_letters(block: &[u8; BLOCK_BYTES], inside: u64) -> u64 {
     both & !(apostrophes & !apostrophes.wrapping_add(leading))
 }
 
-/// Whether a byte is ASCII white space: tab, line feed, vertical tab, form feed, carriage return or space, as `isspace` of C says.
-/// [`u8::is_ascii_whitespace`] leaves out the vertical tab.
+/// Whether a byte is ASCII white space: tab, line feed, vertical tab, form feed, carriage return or space, as
+/// `isspace` of C says. [`u8::is_ascii_whitespace`] leaves out the vertical tab.
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ')
 }

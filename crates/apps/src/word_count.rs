@@ -7,7 +7,8 @@ use crate::tokens::{for_tokens, is_space, not_separator, not_space, upper_letter
 /// The definition of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// Runs of bytes between ASCII white space (space, tab, line feed, vertical tab, form feed, carriage return), unchanged. UTF-8 is never cut, because its bytes are not white space.
+    /// Runs of bytes between ASCII white space (space, tab, line feed, vertical tab, form feed, carriage return),
+    /// unchanged. UTF-8 is never cut, because its bytes are not white space.
     Space,
     /// A letter and the letters and apostrophes after it, in upper case (the rule of Phoenix).
     Alpha,
@@ -95,7 +96,8 @@ impl MapReduce for UnicodeWords {
     }
 }
 
-/// Appends the bounds of what is left of `word`, which begins at `start`, when it is cut at white space that is no ASCII.
+/// Appends the bounds of what is left of `word`, which begins at `start`, when it is cut at white space that is no
+/// ASCII.
 fn words_of(word: &str, start: u32, places: &mut Vec<[u32; 2]>) {
     let parts = word.split(char::is_whitespace).filter(|part| !part.is_empty());
     places.extend(parts.map(|part| {

@@ -262,8 +262,8 @@ fn csv_columns_lie_on_the_line_of_the_textbook(runs: &Runs) {
 }
 
 fn columns_of_any_magnitude_lie_on_their_line(runs: &Runs) {
-    // For 1e-200 and 2e-200 the error said that x is the same in all pairs, r was NaN for such y, and squares of 1e200 were refused. The
-    // lines are from Python's fractions.Fraction.
+    // For 1e-200 and 2e-200 the error said that x is the same in all pairs, r was NaN for such y, and squares of 1e200
+    // were refused. The lines are from Python's fractions.Fraction.
     let least = 5e-324;
     let cases: [(&[[f64; 2]], [f64; 3]); 11] = [
         (&[[1e-200, 1.0], [2e-200, 3.0], [3e-200, 4.0]], [1.5e200, -1.0 / 3.0, 0.9819805060619657]),

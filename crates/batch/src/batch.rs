@@ -154,12 +154,13 @@ impl Room {
     }
 }
 
-/// Returns how many programs may run at the same time by the number of files that this process may open, and the outputs that may wait for an earlier job's if this
-/// many are wanted.
+/// Returns how many programs may run at the same time by the number of files that this process may open, and the
+/// outputs that may wait for an earlier job's if this many are wanted.
 fn by_files(wanted: usize, observed: bool, processors: usize) -> (usize, usize) {
     // Those of the queue itself, of a program that begins, and of outputs that are being printed.
     const OWN: u64 = 64 + UNPRINTED_MAX as u64;
-    // Two pipes and two files for its output, and one for its end; its clocks, what it tells of stages, and its samples on each processor.
+    // Two pipes and two files for its output, and one for its end; its clocks, what it tells of stages, and its
+    // samples on each processor.
     let each = if observed { 10 + processors as u64 } else { 5 };
     let files = raise_file_limit().saturating_sub(OWN);
     let slots = (files / each).max(1);

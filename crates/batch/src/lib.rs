@@ -5,10 +5,10 @@
 //!  list          the jobs of a file, of the command line, or of standard input
 //!  journal_file  the file with what has ended
 //!  program       one running program, and what it writes
-//!  report        what is printed and kept of the programs
+//!  report        reports on the programs: printed, and kept
 //!  run           the guard and the scheduler: programs begin, and end
 //!  choose        the programs that run in a quantum, by their demand for memory bandwidth
-//!  request       what is asked for
+//!  request       a request of the command
 //!  batch         from a request to its end
 //! ```
 //!

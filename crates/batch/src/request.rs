@@ -1,4 +1,4 @@
-//! What is asked for: the list, how it runs, and what is reported.
+//! A request: the list, how it runs, and what is reported.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub struct Request {
     pub retry_delay: Option<Duration>,
     /// Memory for all programs that run at the same time; `None` for what is available.
     pub memory_bytes: Option<usize>,
-    /// What must be free before a program begins.
+    /// The load and the memory with which programs begin.
     pub limits: StartLimits,
     /// Print a line of JSON for each program, instead of its output.
     pub json: bool,

@@ -1,4 +1,5 @@
-//! Real shells run random lines with hostile values: a value arrives as it is, or its place is refused, and nothing in it is run.
+//! Real shells run random lines with hostile values: a value arrives as it is, or its place is refused, and nothing in
+//! it is run.
 
 use std::ffi::OsString;
 use std::fs;
@@ -32,8 +33,8 @@ fn programs() -> &'static Path {
     FOLDER.path()
 }
 
-/// Runs a line with a value in a folder of its own; `None` if the line is refused. Returns whether it succeeded, the words that `put` got, and the
-/// names in the folder afterwards.
+/// Runs a line with a value in a folder of its own; `None` if the line is refused. Returns whether it succeeded, the
+/// words that `put` got, and the names in the folder afterwards.
 fn run(shell: &str, line: &str, value: &str) -> Option<(bool, Vec<String>, Vec<OsString>)> {
     let shell = Shell::parse(shell).expect("a shell");
     let job = Template::parse(&[line.into()], Some(shell), 1).ok()?.job(&[value.into()], 1).expect("a value");

@@ -46,8 +46,8 @@ pub fn wait(mut at_work: Vec<Child>) -> io::Result<()> {
 /// The bytes that each pair of processes hands over to measure a rate.
 const RATE_BYTES: usize = 256 << 20;
 
-/// Returns the rate, in bytes per second, at which processes on each two of `processors` hand over pages: one writes all of a page,
-/// the other reads all of it. `None` for fewer than two.
+/// Returns the rate, in bytes per second, at which processes on each two of `processors` hand over pages: one writes
+/// all of a page, the other reads all of it. `None` for fewer than two.
 pub fn rate(processors: &[usize]) -> io::Result<Option<f64>> {
     let (pairs, _) = processors.as_chunks::<2>();
     if pairs.is_empty() {

@@ -187,6 +187,20 @@ mod tests {
         assert!(page.contains("| `--x COLUMN` |") && page.contains("| `-k, --k K` |"));
     }
 
+    /// The list of subcommands was followed by scrolling, and half of each help by strategies that the plan chooses.
+    #[test]
+    fn help_fits_one_screen_and_short_help_leaves_strategies_out() {
+        let mut command = Command::command().term_width(100);
+        command.build();
+        assert!(command.render_help().to_string().lines().count() <= 32);
+        let count = command.find_subcommand_mut("word-count").expect("it is there");
+        let (short, long) = (count.render_help().to_string(), count.render_long_help().to_string());
+        for strategy in ["--exchange", "--buffer", "--combine", "--pages", "--partitions", "--placement"] {
+            assert!(!short.contains(strategy) && long.contains(strategy), "{strategy}");
+        }
+        assert!(short.contains("--memory") && short.contains("Failures:"), "{short}");
+    }
+
     #[test]
     fn definitions_of_the_command_line_are_consistent() {
         Command::command().debug_assert();

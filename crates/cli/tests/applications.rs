@@ -657,8 +657,8 @@ fn the_first_number_of_an_array_is_in_row_1_and_column_1() {
     }
 }
 
-/// `--combine-after 5`, which changes nothing where values are combined as they arrive, was taken without a word; so was
-/// `--placement pinned` where there is one node.
+/// `--combine-after 5`, which changes nothing where values are combined as they arrive, was taken without a word; so
+/// was `--placement pinned` where there is one node.
 #[test]
 fn an_option_that_a_job_cannot_follow_is_named_once() {
     let dir = files(&[("words", b"a b a")]);
@@ -684,7 +684,8 @@ fn an_option_that_a_job_cannot_follow_is_named_once() {
     }
 }
 
-/// A job with too little memory said that "at most 256 bytes may be taken", and one under `ulimit -v` only "Cannot allocate memory".
+/// A job with too little memory said that "at most 256 bytes may be taken", and one under `ulimit -v` only "Cannot
+/// allocate memory".
 #[test]
 fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     let dir = files(&[("words", b"a b a")]);
@@ -717,8 +718,8 @@ fn too_little_memory_is_an_error_that_says_how_much_is_enough() {
     assert_eq!(answer(&mut limited(500_000, "--memory 61MiB")), b"a\t2\nb\t1\n");
 }
 
-/// --header did nothing for .npy files, --chunk-bytes 0 nothing at all, --skip-bad-records did nothing for the rows of a matrix, --seed nothing with --start first, and --delimiter nothing for
-/// JSON lines.
+/// --header did nothing for .npy files, --chunk-bytes 0 nothing at all, --skip-bad-records did nothing for the rows of
+/// a matrix, --seed nothing with --start first, and --delimiter nothing for JSON lines.
 #[test]
 fn an_option_without_meaning_is_refused_or_named() {
     let dir =

@@ -125,8 +125,8 @@ fn an_empty_file_has_no_words() {
     assert!(answer(&mut word_count(["/dev/null"])).is_empty());
 }
 
-/// A `TMPDIR` that was missing, empty or a file stopped every job, even one that put nothing there, and the message did not
-/// name it.
+/// A `TMPDIR` that was missing, empty or a file stopped every job, even one that put nothing there, and the message did
+/// not name it.
 #[test]
 fn the_folder_that_tmpdir_names_is_looked_at_when_something_is_put_there() {
     let dir = tempfile::tempdir().expect("a directory");

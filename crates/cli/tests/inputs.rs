@@ -329,14 +329,15 @@ fn a_device_is_refused_and_an_endless_pipe_leaves_room_on_the_disk() {
     let dir = tempfile::tempdir().expect("a directory");
     for refused in [
         complaint(word_count(["--spill-dir"]).args([dir.path(), Path::new("/dev/zero")]), 1),
-        complaint(&mut word_count(["--no-retry", "/dev/urandom"]), 1),
+        complaint(&mut word_count(["--read-once", "/dev/urandom"]), 1),
         complaint(&mut gristmill(["string-match", "--keys", "/dev/zero", "/dev/null"]), 1),
         complaint(word_count(["-"]).stdin(File::open("/dev/zero").expect("there")), 1),
     ] {
         assert!(refused.contains("it is a device, and may never end. Let head or dd"), "{refused}");
     }
     assert!(answer(&mut word_count(["/dev/null"])).is_empty());
-    // No disk has that much space, so each job finds less than it must leave free. The default is a tenth of the free space.
+    // No disk has that much space, so each job finds less than it must leave free. The default is a tenth of the free
+    // space.
     let mut endless = Command::new("yes").stdout(Stdio::piped()).spawn().expect("started");
     let pipe = endless.stdout.take().expect("a pipe");
     let refused = complaint(word_count(["--keep-free", "1000TiB", "--spill-dir"]).arg(dir.path()).stdin(pipe), 1);
@@ -347,7 +348,7 @@ fn a_device_is_refused_and_an_endless_pipe_leaves_room_on_the_disk() {
          files leave that much free (--keep-free) (0 bytes were copied). "
     );
     assert!(refused.starts_with(&expected), "{refused}");
-    assert!(refused.contains("--spill-dir") && refused.contains("--no-retry"), "{refused}");
+    assert!(refused.contains("--spill-dir") && refused.contains("--read-once"), "{refused}");
     // The same applies to spilled pairs and to a checkpoint.
     let words = dir.path().join("words");
     let many: String = (0..600_000u32).map(|n| format!("{:08x} ", n.wrapping_mul(2_654_435_761))).collect();
@@ -641,10 +642,10 @@ fn a_pipe_is_copied_to_the_spill_folder_or_read_directly() {
     let told = child.expect("started").wait_with_output().expect("ended");
     let complaint = String::from_utf8_lossy(&told.stderr);
     assert!(complaint.starts_with("gristmill: cannot copy standard input to the folder /proc: "), "{complaint}");
-    assert!(complaint.contains("--spill-dir") && complaint.contains("--no-retry"), "{complaint}");
+    assert!(complaint.contains("--spill-dir") && complaint.contains("--read-once"), "{complaint}");
     // 2. It is read directly, compressed or not, and no copy is made.
     for isolation in ["process", "thread"] {
-        let (child, mut stdin) = begin(&["--no-retry", "--isolation", isolation]);
+        let (child, mut stdin) = begin(&["--read-once", "--isolation", isolation]);
         wait_for("a worker", || (isolation == "thread" || !workers_of(child.id()).is_empty()).then_some(()));
         assert!(!open_files(child.id()).iter().any(|file| file.starts_with(&name)));
         stdin.write_all(&text()[100_000..]).expect("written");
@@ -654,7 +655,7 @@ fn a_pipe_is_copied_to_the_spill_folder_or_read_directly() {
     for packing in COMPRESSED {
         let packed = packing.pack(&text(), 30_000);
         for (bytes, status) in [(&packed[..], 0), (&packed[..packed.len() / 2], 1)] {
-            let command = &mut word_count(["--no-retry", "--workers", "2"]);
+            let command = &mut word_count(["--read-once", "--workers", "2"]);
             let mut child =
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
             // It may have found the end before everything is written.
@@ -669,32 +670,32 @@ fn a_pipe_is_copied_to_the_spill_folder_or_read_directly() {
         }
     }
     // 3. A worker that dies ends the job, because its input is gone.
-    let (child, stdin) = begin(&["--no-retry"]);
+    let (child, stdin) = begin(&["--read-once"]);
     let worker = wait_for("a worker", || workers_of(child.id()).first().copied());
     let killed = Command::new("kill").args(["-KILL", &worker.to_string()]).status().expect("kill is there");
     assert!(killed.success());
     let told = child.wait_with_output().expect("ended");
     let complaint = String::from_utf8_lossy(&told.stderr);
     assert_eq!(told.status.code(), Some(1), "{complaint}");
-    assert!(complaint.contains("standard input was read as it came (--no-retry), and what"), "{complaint}");
+    assert!(complaint.contains("standard input was read as it came (--read-once), and what"), "{complaint}");
     assert!(told.stdout.is_empty());
     drop(stdin);
     // 4. Input that must be read twice cannot be read directly.
     for arguments in [&["group-by", "--by", "x"][..], &["word-count", "--skip-bad-records", "1"]] {
         let mut child = gristmill(arguments);
-        child.arg("--no-retry").current_dir(dir.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
+        child.arg("--read-once").current_dir(dir.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().expect("started");
         // It may never be read.
         let _ = child.stdin.take().expect("a pipe").write_all(b"x,y\n1,2\n");
         let told = child.wait_with_output().expect("ended");
         let complaint = String::from_utf8_lossy(&told.stderr);
         assert_eq!(told.status.code(), Some(2), "{arguments:?}: {complaint}");
-        assert!(complaint.contains("leave out --no-retry"), "{complaint}");
+        assert!(complaint.contains("leave out --read-once"), "{complaint}");
     }
 }
 
-/// `(sleep 60; echo x) | gristmill word-count --deadline 2s` took a minute and succeeded, and a FIFO without a writer was
-/// waited for without end: the deadline counted from the end of the copy.
+/// `(sleep 60; echo x) | gristmill word-count --deadline 2s` took a minute and succeeded, and a FIFO without a writer
+/// was waited for without end: the deadline counted from the end of the copy.
 #[test]
 fn a_deadline_counts_while_a_pipe_is_awaited_or_copied() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -713,10 +714,10 @@ fn a_deadline_counts_while_a_pipe_is_awaited_or_copied() {
         assert_eq!(told, "gristmill: the job did not end within its deadline of 200ms (--deadline)\n");
         drop(stdin);
     };
-    for no_retry in [&[][..], &["--no-retry"]] {
-        late(gristmill(["word-count", "--quiet"]).args(no_retry));
-        late(gristmill(["word-count", "--quiet"]).args(no_retry).arg(&fifo));
-        late(gristmill(["string-match", "--quiet", "--keys"]).arg(&fifo).args(no_retry).arg(&words));
+    for read_once in [&[][..], &["--read-once"]] {
+        late(gristmill(["word-count", "--quiet"]).args(read_once));
+        late(gristmill(["word-count", "--quiet"]).args(read_once).arg(&fifo));
+        late(gristmill(["string-match", "--quiet", "--keys"]).arg(&fifo).args(read_once).arg(&words));
     }
     late(gristmill(["pca", "--quiet", "--skip-bad-files", "all"]).arg(&fifo));
     late(gristmill(["matrix-multiply", "--quiet", "--left"]).arg(&fifo).arg(&words));

@@ -38,7 +38,7 @@ fn utf_16_without_a_mark_is_refused_in_every_script() {
         }
         let bytes = answer(word_count(["--encoding", "bytes"]).arg(&path));
         assert!(bytes == oracle(&wide(text), false), "{text}");
-        let piped = complaint(word_count(["--no-retry"]).stdin(fs::File::open(&path).expect("opened")), 1);
+        let piped = complaint(word_count(["--read-once"]).stdin(fs::File::open(&path).expect("opened")), 1);
         assert!(piped.contains("set --encoding to utf-16le"), "{piped}");
         let wider: Vec<u8> = text.chars().flat_map(|character| u32::from(character).to_le_bytes()).collect();
         let refused = complaint(word_count(["--workers", "2"]).arg(folder.file("wider.txt", wider)), 1);
@@ -74,7 +74,8 @@ fn an_encoding_that_is_named_is_checked_and_bytes_names_none() {
 
 #[test]
 fn binary_pairs_are_never_decoded() {
-    // `linear-regression --encoding latin1 pairs` decoded pairs of bytes to UTF-8 and fitted a line through that, status 0.
+    // `linear-regression --encoding latin1 pairs` decoded pairs of bytes to UTF-8 and fitted a line through that,
+    // status 0.
     let folder = Folder::new();
     let bytes = folder.file("bytes", [1, 2, 200, 201, 3, 4, 250, 251].repeat(10));
     let numbers = folder.file("numbers", [1, 0, 0, 0, 200, 0, 0, 0].repeat(10));
@@ -214,7 +215,7 @@ fn frames_without_content_belong_to_lz4_too() {
         let path = folder.file(&format!("a.{}", packing.extension()), &whole);
         assert_eq!(answer(gristmill(["sort"]).arg(&path)), b"1\n2\n");
         let mut piped =
-            word_count(["--no-retry"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+            word_count(["--read-once"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
         piped.stdin.take().expect("a pipe").write_all(&whole).expect("written");
         assert_eq!(piped.wait_with_output().expect("ended").stdout, b"1\t1\n2\t1\n");
         for end in [5, 10, whole.len() - 9, whole.len() - 1] {
@@ -233,7 +234,8 @@ fn frames_without_content_belong_to_lz4_too() {
 
 #[test]
 fn what_follows_the_last_frame_is_named_with_its_place() {
-    // A gzip file behind a zstd file was "damaged zstd data (Unknown frame descriptor)", and odd padding of xz "lzma data error".
+    // A gzip file behind a zstd file was "damaged zstd data (Unknown frame descriptor)", and odd padding of xz "lzma
+    // data error".
     let folder = Folder::new();
     let gzip = Packing::Gzip.pack(b"2\n", 10);
     for (packing, name) in

@@ -45,7 +45,7 @@ fn text_in_utf_16_or_with_a_mark_is_counted_as_the_text_that_it_is() {
         let plain = folder.file("plain", &encoded);
         assert!(answer(word_count(["--workers", "2", "--chunk-bytes", "4KiB"]).arg(&plain)) == expected);
         let mut piped =
-            word_count(["--no-retry"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+            word_count(["--read-once"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
         piped.stdin.take().expect("a pipe").write_all(&encoded).expect("written");
         assert!(piped.wait_with_output().expect("ended").stdout == expected);
         for packing in COMPRESSED {
@@ -57,7 +57,8 @@ fn text_in_utf_16_or_with_a_mark_is_counted_as_the_text_that_it_is() {
 
 #[test]
 fn every_command_on_text_reads_utf_16_and_takes_marks_off_every_file() {
-    // string-match took the mark off the keys and not off the data; sort wrote it into the middle of its result; group-by refused UTF-16.
+    // string-match took the mark off the keys and not off the data; sort wrote it into the middle of its result;
+    // group-by refused UTF-16.
     let folder = Folder::new();
     let lines = "kayak\nanna\nkayak\n";
     let table = "k,v\na,1\nb,2\na,4\n";
@@ -271,7 +272,7 @@ fn archives_and_unknown_compressions_are_refused_with_the_tool_that_unpacks_them
         assert!(refused.contains(name) && refused.contains(tool), "{refused}");
         // Nothing but its name tells brotli.
         if name != "a.br" {
-            let piped = complaint(word_count(["--no-retry"]).stdin(fs::File::open(&path).expect("opened")), 1);
+            let piped = complaint(word_count(["--read-once"]).stdin(fs::File::open(&path).expect("opened")), 1);
             assert!(piped.contains(tool), "{piped}");
         }
     }
@@ -368,8 +369,8 @@ open('locked.zip', 'wb').write(locked)
     let archive = fs::File::open(at.join("stored.zip")).expect("opened");
     let mut cat = Command::new("cat").stdin(archive).stdout(Stdio::piped()).spawn().expect("cat starts");
     let pipe = cat.stdout.take().expect("a pipe");
-    let once = complaint(word_count(["--no-retry"]).stdin(pipe), 1);
-    assert!(once.contains("it is a zip archive, which is read from its end: leave out --no-retry"), "{once}");
+    let once = complaint(word_count(["--read-once"]).stdin(pipe), 1);
+    assert!(once.contains("it is a zip archive, which is read from its end: leave out --read-once"), "{once}");
     cat.wait().expect("ended");
     let written = complaint(word_count(["--output"]).args([at.join("counts.tsv.zip"), at.join("text.txt")]), 1);
     assert!(written.contains("counts.tsv.zip: zip archives are read and not written"), "{written}");

@@ -1,7 +1,7 @@
 //! Files of columns, as parts of a result.
 //!
-//! Rows are gathered in a batch, which is written when it has [`BATCH_ROWS`] rows or about [`BATCH_BYTES`] bytes. Parquet
-//! keeps packed batches until their row group takes [`GROUP_BYTES`]. So memory does not grow with the result.
+//! Rows are gathered in a batch, which is written when it has [`BATCH_ROWS`] rows or about [`BATCH_BYTES`] bytes.
+//! Parquet keeps packed batches until their row group takes [`GROUP_BYTES`]. So memory does not grow with the result.
 
 use std::fs::File;
 use std::io;

@@ -32,8 +32,8 @@ impl FileLocks {
         FileLocks(text.lines().filter_map(Held::of).collect())
     }
 
-    /// Tells what a process waits for that sleeps for a time: the lock on a file that it has open, if another process holds
-    /// that, or another of its threads may.
+    /// Tells what a process waits for that sleeps for a time: the lock on a file that it has open, if another process
+    /// holds that, or another of its threads may.
     pub fn held_against(&self, process: u32, threads: usize) -> Option<Sleep> {
         let others: Vec<&Held> = self.0.iter().filter(|held| held.process != process || threads > 1).collect();
         if others.is_empty() {
@@ -48,7 +48,8 @@ impl FileLocks {
 }
 
 impl Held {
-    /// Parses a line: a number, the kind, `ADVISORY`, `WRITE`, the process, the device and inode, the first byte and the last.
+    /// Parses a line: a number, the kind, `ADVISORY`, `WRITE`, the process, the device and inode, the first byte and
+    /// the last.
     fn of(line: &str) -> Option<Held> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         // Those that wait have an arrow as second word.

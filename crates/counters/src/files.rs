@@ -10,8 +10,8 @@ pub type Files<'f> = &'f dyn Fn(&str) -> Option<String>;
 /// A limit above the size of any kernel file that is read here.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// A variable of the environment that names sources to do without, separated by commas, as on a machine that refuses them:
-/// files or folders of `/proc` and `/sys`, or `events` for those of the kernel.
+/// A variable of the environment that names sources to do without, separated by commas, as on a machine that refuses
+/// them: files or folders of `/proc` and `/sys`, or `events` for those of the kernel.
 const HIDDEN_BY: &str = "GRISTMILL_HIDE";
 
 static HIDDEN: LazyLock<Vec<String>> = LazyLock::new(|| {

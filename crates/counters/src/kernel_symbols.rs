@@ -11,7 +11,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the functions of the running kernel; `None` if it does not tell their addresses, as most do to users without rights.
+    /// Reads the functions of the running kernel; `None` if it does not tell their addresses, as most do to users
+    /// without rights.
     pub fn read(files: Files<'_>) -> Option<Symbols> {
         Symbols::of(&files("/proc/kallsyms")?)
     }

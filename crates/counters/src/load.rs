@@ -124,7 +124,8 @@ impl Clocks {
     fn load_since(&self, before: &Clocks, wall: Duration, own: Duration) -> Load {
         let all = wall * self.processors;
         let idle = self.idle.saturating_sub(before.idle);
-        // Where threads sleep and wake all the time, a virtual machine loses ticks of either: only what is missing in the idle time and seen as busy was used by others.
+        // Where threads sleep and wake all the time, a virtual machine loses ticks of either: only what is missing in
+        // the idle time and seen as busy was used by others.
         let used = all.saturating_sub(idle).min(self.busy.saturating_sub(before.busy));
         let foreign = used.saturating_sub(own);
         let share = |time: Duration| time.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -209,7 +210,8 @@ ctxt 41823793
         assert!(short.foreign == 0.5 && !short.disturbs(), "{short:?}");
     }
 
-    /// Threads that fought for the lock of their address space were said to be disturbed by other programs: the idle time lacked an eighth.
+    /// Threads that fought for the lock of their address space were said to be disturbed by other programs: the idle
+    /// time lacked an eighth.
     #[test]
     fn idle_time_that_got_lost_is_nobodys_work() {
         let before = Clocks::of(BEFORE, &[0, 1], TICK).expect("it counts");

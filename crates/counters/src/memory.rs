@@ -35,7 +35,8 @@ pub struct Reserved {
 /// The huge page sizes of all architectures.
 const HUGE_KIB: [u64; 9] = [64, 512, 1024, 2048, 16 << 10, 32 << 10, 512 << 10, 1 << 20, 16 << 20];
 
-/// Returns how many processes the kernel has killed for lack of memory since it started; `None` if it does not count them.
+/// Returns how many processes the kernel has killed for lack of memory since it started; `None` if it does not count
+/// them.
 pub fn kills() -> Option<u64> {
     let counts = here("/proc/vmstat")?;
     counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())

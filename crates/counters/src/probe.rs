@@ -1,11 +1,13 @@
 //! A small probe of the memory: how long a little work takes that needs its bandwidth.
 //!
-//! A probe computes triads, `a[i] = b[i] + 3 c[i]`, over 240 KiB that are in no cache, four times, and puts them out of the caches again each time; this takes about 80 us. While other processors
-//! use the memory, it takes longer, in the same proportion as a program that does nothing else. The first two times bring the processor up to speed after a
-//! sleep, and its table of pages; of the other two the faster one counts, because an interrupt slows down one of them at most.
+//! A probe computes triads, `a[i] = b[i] + 3 c[i]`, over 240 KiB that are in no cache, four times, and puts them out of
+//! the caches again each time; this takes about 80 us. While other processors use the memory, it takes longer, in the
+//! same proportion as a program that does nothing else. The first two times bring the processor up to speed after a
+//! sleep, and its table of pages; of the other two the faster one counts, because an interrupt slows down one of them
+//! at most.
 //!
-//! Earlier probes told less: single lines in random order waited for page tables more than for memory, and memory that is larger than the caches took up to 50 ms at the
-//! start (the record is `bench/runs/2026-11-26-epyc-2core/probe.md`).
+//! Earlier probes told less: single lines in random order waited for page tables more than for memory, and memory that
+//! is larger than the caches took up to 50 ms at the start (the record is `bench/runs/2026-11-26-epyc-2core/probe.md`).
 
 use std::hint::black_box;
 use std::io;

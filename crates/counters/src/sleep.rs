@@ -36,11 +36,12 @@ pub enum Sleep {
 }
 
 impl Sleep {
-    /// Classifies a sleep by the letter of the thread's state, the kernel function in which it sleeps (`wchan`), and its
-    /// system call.
+    /// Classifies a sleep by the letter of the thread's state, the kernel function in which it sleeps (`wchan`), and
+    /// its system call.
     ///
-    /// The function tells most. The call tells the rest: the operation on a futex, the object of the kernel's semaphores (the
-    /// address space has one, but so has each file and folder), and all if the kernel tells no function.
+    /// The function tells most. The call tells the rest: the operation on a futex, the object of the kernel's
+    /// semaphores (the address space has one, but so has each file and folder), and all if the kernel tells no
+    /// function.
     pub fn of(state: char, function: &str, call: Option<&Call>) -> Sleep {
         let is = |names: &[&str]| names.iter().any(|name| function.contains(name));
         if is(&["futex"]) {
@@ -152,8 +153,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Parses `/proc/PID/syscall`: the number, six arguments and the stack pointer, these in hexadecimal digits. `file` finds the
-    /// name of a descriptor.
+    /// Parses `/proc/PID/syscall`: the number, six arguments and the stack pointer, these in hexadecimal digits. `file`
+    /// finds the name of a descriptor.
     pub fn of(text: &str, file: impl FnOnce(u64) -> Option<String>) -> Option<Call> {
         let mut words = text.split_ascii_whitespace();
         let number = words.next()?.parse().ok()?;
@@ -204,8 +205,8 @@ impl Call {
         }
     }
 
-    /// Returns true if the thread waits for the end of one of these, as in `pthread_join`: a wait on a futex that processes may
-    /// share, until it no longer holds the thread's number.
+    /// Returns true if the thread waits for the end of one of these, as in `pthread_join`: a wait on a futex that
+    /// processes may share, until it no longer holds the thread's number.
     pub fn joins(&self, threads: &[u32]) -> bool {
         const PRIVATE: u64 = 128;
         let [_, operation, value, ..] = self.arguments;
@@ -435,7 +436,8 @@ mod tests {
         assert!(!joins(&join.replace("0x109", "0x189"), &[0x37b1]));
     }
 
-    /// A worker that read an `eventfd` was taken for a process that waits for its children: the kernel's function is named alike.
+    /// A worker that read an `eventfd` was taken for a process that waits for its children: the kernel's function is
+    /// named alike.
     #[test]
     fn an_eventfd_is_no_child() {
         let call = Call::of("0 0x3 0x7f0e1ffaee80 0x8\n", |_| Some("anon_inode:[eventfd]".to_owned()));

@@ -15,8 +15,8 @@ pub struct Glance {
     pub runnable: u64,
     /// The sleeping threads.
     pub asleep: Vec<Sleep>,
-    /// Those of `asleep` that may only wait for the end of other threads: in `pthread_join`, or as the first thread of a process
-    /// on a futex.
+    /// Those of `asleep` that may only wait for the end of other threads: in `pthread_join`, or as the first thread of
+    /// a process on a futex.
     pub aside: Vec<Sleep>,
 }
 

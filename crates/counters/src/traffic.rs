@@ -1,6 +1,8 @@
-//! Memory traffic of programs, as the processor counts it for `resctrl` (Linux, `Documentation/filesystems/resctrl.rst`).
+//! Memory traffic of programs, as the processor counts it for `resctrl` (Linux,
+//! `Documentation/filesystems/resctrl.rst`).
 //!
-//! A monitoring group is a folder. What runs in it, and all that this starts, is counted together. Processors have a few hundred groups at most.
+//! A monitoring group is a folder. What runs in it, and all that this starts, is counted together. Processors have a
+//! few hundred groups at most.
 
 use std::cell::Cell;
 use std::fs;
@@ -44,7 +46,8 @@ impl Traffic {
         Traffic::under(Path::new(MOUNT), control_group(&groups))
     }
 
-    /// As [`Traffic::here`], with the folder where `resctrl` is mounted, or a recorded one, and the path of the control group in it.
+    /// As [`Traffic::here`], with the folder where `resctrl` is mounted, or a recorded one, and the path of the control
+    /// group in it.
     ///
     /// # Errors
     ///
@@ -80,7 +83,8 @@ impl Traffic {
         Ok(group)
     }
 
-    /// Returns the bytes that all programs of the control group have moved from and to memory, those of its monitoring groups with them.
+    /// Returns the bytes that all programs of the control group have moved from and to memory, those of its monitoring
+    /// groups with them.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! `#[derive(Datum)]` and `#[derive(Key)]` for the structs and enums of a program.
 //!
-//! Use them through the library [`gristmill`](https://docs.rs/gristmill), which exports them beside the traits of the same
-//! names. Every type is written as a tuple of its fields, so the traits do the work, and the macros only name fields:
+//! Use them through the library [`gristmill`](https://docs.rs/gristmill), which exports them beside the traits of the
+//! same names. Every type is written as a tuple of its fields, so the traits do the work, and the macros only name
+//! fields:
 //!
 //! ```text
 //!  struct   as the tuple of its fields, in their order
@@ -49,8 +50,8 @@ const TUPLE_FIELDS: usize = 8;
 /// gristmill::check_key::<Shape>([Shape::Point, Shape::Circle { radius: 0.5 }, Shape::Box(1, 2)]);
 /// ```
 ///
-/// A struct with fields of variable width (`String`, `Vec<u8>`, and what is made of them) is seen through a struct of borrowed fields. The
-/// attribute names it, and the macro declares it:
+/// A struct with fields of variable width (`String`, `Vec<u8>`, and what is made of them) is seen through a struct of
+/// borrowed fields. The attribute names it, and the macro declares it:
 ///
 /// ```
 /// use gristmill::{Datum, Key};
@@ -102,8 +103,8 @@ pub fn derive_datum(input: TokenStream) -> TokenStream {
     datum(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Makes a [`Datum`](macro@Datum) a [`Key`](https://docs.rs/gristmill/latest/gristmill/trait.Key.html), by which pairs can
-/// be grouped: two keys are the same if they are written as the same bytes.
+/// Makes a [`Datum`](macro@Datum) a [`Key`](https://docs.rs/gristmill/latest/gristmill/trait.Key.html), by which pairs
+/// can be grouped: two keys are the same if they are written as the same bytes.
 #[proc_macro_derive(Key)]
 pub fn derive_key(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -390,42 +391,41 @@ fn implementation(
     }
 }
 
-/// Implements `Datum` for an enum, which is seen as itself.
-fn one_of(target: &Target, variants: &[(&Ident, Columns)]) -> Tokens {
-    let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
-    let word = name.unraw().to_string();
-    let numbers: Vec<u8> = (0..=u8::MAX).take(variants.len()).collect();
-    let names: Vec<&Ident> = variants.iter().map(|(name, _)| *name).collect();
-    let words: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
-    let fields: Vec<Tokens> = variants.iter().map(|(_, columns)| columns.fields()).collect();
-    let values: Vec<Tokens> = variants.iter().map(|(_, columns)| columns.value()).collect();
-    let data: Vec<Tokens> = variants
-        .iter()
-        .map(|(_, columns)| {
+/// The variants of an enum, in columns.
+struct Variants<'v> {
+    numbers: Vec<u8>,
+    names: Vec<&'v Ident>,
+    /// The names as text.
+    words: Vec<String>,
+    /// The pattern of the fields of each.
+    fields: Vec<Tokens>,
+    /// The tuple of the fields, as a value.
+    values: Vec<Tokens>,
+    /// The tuple of the fields, as a type that is a `Datum`.
+    data: Vec<Tokens>,
+}
+
+impl<'v> Variants<'v> {
+    fn of(variants: &[(&'v Ident, Columns)]) -> Variants<'v> {
+        let datum = |columns: &Columns| {
             let tuple = columns.tuple();
             quote!(<#tuple as ::gristmill::Datum>)
-        })
-        .collect();
-    quote! {
-        #[automatically_derived]
-        #[allow(clippy::unused_unit, clippy::let_unit_value, reason = "a type without fields is a unit")]
-        impl #parameters ::gristmill::Datum for #name #arguments #conditions {
-            type Ref<'a> = Self;
-            type Owned = Self;
-            const WIDTH: ::core::option::Option<usize> = {
-                let mut widest = 0;
-                #(
-                    match #data::WIDTH {
-                        ::core::option::Option::Some(bytes) => if bytes > widest { widest = bytes },
-                        ::core::option::Option::None => panic!("the fields of an enum have a fixed width"),
-                    }
-                )*
-                ::core::option::Option::Some(1 + widest)
-            };
-            const EXACT: bool = #(#data::EXACT)&&*;
+        };
+        Variants {
+            numbers: (0..=u8::MAX).take(variants.len()).collect(),
+            names: variants.iter().map(|(name, _)| *name).collect(),
+            words: variants.iter().map(|(name, _)| name.unraw().to_string()).collect(),
+            fields: variants.iter().map(|(_, columns)| columns.fields()).collect(),
+            values: variants.iter().map(|(_, columns)| columns.value()).collect(),
+            data: variants.iter().map(|(_, columns)| datum(columns)).collect(),
+        }
+    }
 
-            #[inline]
-            fn width(_: Self) -> usize { const { <Self as ::gristmill::Datum>::WIDTH.unwrap() } }
+    /// Writes the functions that give bytes and take them.
+    fn coded(&self, name: &Ident) -> Tokens {
+        let Variants { numbers, names, words, fields, values, data } = self;
+        let word = name.unraw().to_string();
+        quote! {
             #[inline]
             fn write(value: Self, to: &mut [u8]) {
                 match value {
@@ -447,10 +447,26 @@ fn one_of(target: &Target, variants: &[(&Ident, Columns)]) -> Tokens {
                     number => panic!("{} has no variant {number}", #word),
                 }
             }
-            #[inline]
-            fn own(value: Self) -> Self { value }
-            #[inline]
-            fn lend(value: &Self) -> Self { *value }
+            fn to_text(value: Self, to: &mut ::std::vec::Vec<u8>) {
+                match value {
+                    #(#name::#names #fields => {
+                        to.extend_from_slice(#words.as_bytes());
+                        let before = to.len();
+                        to.push(b'\t');
+                        #data::to_text(#values, to);
+                        if to.len() == before + 1 {
+                            to.truncate(before);
+                        }
+                    })*
+                }
+            }
+        }
+    }
+
+    /// Writes the functions that order values.
+    fn ordered(&self, name: &Ident) -> Tokens {
+        let Variants { numbers, names, fields, values, data, .. } = self;
+        quote! {
             fn compare(a: Self, b: Self) -> ::core::cmp::Ordering {
                 let number = |value: Self| match value { #(#name::#names { .. } => #numbers,)* };
                 let order = ::core::cmp::Ord::cmp(&number(a), &number(b));
@@ -473,19 +489,41 @@ fn one_of(target: &Target, variants: &[(&Ident, Columns)]) -> Tokens {
                     #(#name::#names #fields => ::core::primitive::u64::from(#numbers) << 56 | #data::prefix(#values) >> 8,)*
                 }
             }
-            fn to_text(value: Self, to: &mut ::std::vec::Vec<u8>) {
-                match value {
-                    #(#name::#names #fields => {
-                        to.extend_from_slice(#words.as_bytes());
-                        let before = to.len();
-                        to.push(b'\t');
-                        #data::to_text(#values, to);
-                        if to.len() == before + 1 {
-                            to.truncate(before);
-                        }
-                    })*
-                }
-            }
+        }
+    }
+}
+
+/// Implements `Datum` for an enum, which is seen as itself.
+fn one_of(target: &Target, variants: &[(&Ident, Columns)]) -> Tokens {
+    let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
+    let variants = Variants::of(variants);
+    let (coded, ordered, data) = (variants.coded(name), variants.ordered(name), &variants.data);
+    quote! {
+        #[automatically_derived]
+        #[allow(clippy::unused_unit, clippy::let_unit_value, reason = "a type without fields is a unit")]
+        impl #parameters ::gristmill::Datum for #name #arguments #conditions {
+            type Ref<'a> = Self;
+            type Owned = Self;
+            const WIDTH: ::core::option::Option<usize> = {
+                let mut widest = 0;
+                #(
+                    match #data::WIDTH {
+                        ::core::option::Option::Some(bytes) => if bytes > widest { widest = bytes },
+                        ::core::option::Option::None => panic!("the fields of an enum have a fixed width"),
+                    }
+                )*
+                ::core::option::Option::Some(1 + widest)
+            };
+            const EXACT: bool = #(#data::EXACT)&&*;
+
+            #[inline]
+            fn width(_: Self) -> usize { const { <Self as ::gristmill::Datum>::WIDTH.unwrap() } }
+            #coded
+            #[inline]
+            fn own(value: Self) -> Self { value }
+            #[inline]
+            fn lend(value: &Self) -> Self { *value }
+            #ordered
         }
     }
 }

@@ -110,8 +110,8 @@ pub enum Error {
         /// The reason that it cannot be used.
         why: String,
     },
-    /// A file needs more memory than this job may take, or the job more than the system gives it. That is no fault of the file, so it
-    /// is not set aside ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
+    /// A file needs more memory than this job may take, or the job more than the system gives it. That is no fault of
+    /// the file, so it is not set aside ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
     #[error("{what}")]
     TooLarge {
         /// The file or the job, what it needs, and the limit.
@@ -183,7 +183,8 @@ pub enum Error {
         offset: u64,
         /// The line of that byte, from 1, if the file can still be read.
         line: Option<u64>,
-        /// The limit on a row in bytes, if the field reaches beyond it; otherwise the field reaches the end of the file.
+        /// The limit on a row in bytes, if the field reaches beyond it; otherwise the field reaches the end of the
+        /// file.
         limit_bytes: Option<usize>,
     },
     /// The map function returned an error ([`ProgramError`](crate::ProgramError)).
@@ -243,8 +244,8 @@ pub enum Error {
         /// The number of attempts.
         attempts: u32,
     },
-    /// The system refused memory to the workers of a task, as often as the task may be tried. No record is set aside for
-    /// that.
+    /// The system refused memory to the workers of a task, as often as the task may be tried. No record is set aside
+    /// for that.
     #[error(
         "{last}. The task was tried {attempts} times, and each time there was too little memory for it, which is no fault of a record. Raise the limit of memory (ulimit -v, or that of the cgroup), or take fewer workers"
     )]

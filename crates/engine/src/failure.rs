@@ -67,7 +67,8 @@ pub(crate) enum Failure {
         source: usize,
         offset: u64,
     },
-    /// A quoted field of CSV is not closed before the end of the content or, if `is_cut`, before the longest record ends.
+    /// A quoted field of CSV is not closed before the end of the content or, if `is_cut`, before the longest record
+    /// ends.
     QuoteOpen {
         source: usize,
         /// The offset of the quote that opens the field.

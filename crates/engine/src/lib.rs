@@ -38,21 +38,22 @@
 //!
 //! - **Input.** An [`Input`] names files, folders, pipes, bytes or records that the program makes. A worker maps a part
 //!   of it at a time, and the map function sees [`Chunk`]s of whole [`Records`].
-//! - **Pairs.** The map function emits a key and a value, of types that are [`Key`] and [`Datum`]: numbers, text, bytes,
-//!   tuples, options, or a type of your own with `#[derive(Datum, Key)]`. A combiner ([`MapReduce::combiner`]) makes one
-//!   value of two, as early as it can.
+//! - **Pairs.** The map function emits a key and a value, of types that are [`Key`] and [`Datum`]: numbers, text,
+//!   bytes, tuples, options, or a type of your own with `#[derive(Datum, Key)]`. A combiner ([`MapReduce::combiner`])
+//!   makes one value of two, as early as it can.
 //! - **Reduce.** Without a reduce function the pairs are the result. [`Job::reduce`] and [`Job::reduce_to`] see all
 //!   [`Values`] of a key in ascending order; [`Job::inner_join`] and its siblings join two inputs.
-//! - **Result.** [`Job::run`] gathers it in memory, [`Job::run_each`] takes pair by pair, [`Job::run_into`] lets all workers
-//!   write it to a [`Sink`], and [`Job::run_to_input`] makes it the input of another job. [`Order`] says how it is sorted.
-//! - **Steps.** [`Job::iterate`] runs a job again and again over its own pairs, with the same workers. Map functions can also
-//!   write arrays ([`SharedOutput`]) and count ([`Accumulator`]).
+//! - **Result.** [`Job::run`] gathers it in memory, [`Job::run_each`] takes pair by pair, [`Job::run_into`] lets all
+//!   workers write it to a [`Sink`], and [`Job::run_to_input`] makes it the input of another job. [`Order`] says how
+//!   it is sorted.
+//! - **Steps.** [`Job::iterate`] runs a job again and again over its own pairs, with the same workers. Map functions
+//!   can also write arrays ([`SharedOutput`]) and count ([`Accumulator`]).
 //! - **Failure.** A map function may die, hang or return an error: the work is done again, or the job ends with an
-//!   [`Error`] that names the record. It must depend on nothing but its chunk. [`Job::skip_bad_records`] sets records aside,
-//!   [`Job::checkpoint`] survives the end of the whole process.
+//!   [`Error`] that names the record. It must depend on nothing but its chunk. [`Job::skip_bad_records`] sets records
+//!   aside, [`Job::checkpoint`] survives the end of the whole process.
 //! - **Memory.** [`Job::memory`] bounds all workers together; what does not fit is spilled.
-//! - **Processes.** Workers are forked ([`Isolation::Process`]), so the process must have one thread. A program with threads
-//!   runs its jobs through a [`Starter`]; [`Isolation::Thread`] works everywhere and isolates less.
+//! - **Processes.** Workers are forked ([`Isolation::Process`]), so the process must have one thread. A program with
+//!   threads runs its jobs through a [`Starter`]; [`Isolation::Thread`] works everywhere and isolates less.
 
 // Sorted: a room imports only from rooms above it (checked by ci/rooms.py). ARCHITECTURE.md follows a record through
 // the rooms.

@@ -6,10 +6,11 @@ use std::fmt::{self, Display, Formatter};
 /// The error of a map or reduce function. The `?` operator makes one from any [`std::error::Error`].
 ///
 /// If a map function returns it, the job ends with [`Error::Rejected`](crate::Error::Rejected), which names the record:
-/// unless the error has a place ([`Chunk::reject`](crate::Chunk::reject)), the engine maps the records of the piece once
-/// more, one by one, up to the first that fails. With [`Job::skip_bad_records`](crate::Job::skip_bad_records) the record
-/// is set aside instead. If a reduce function returns it, or [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), the
-/// job ends with [`Error::Program`](crate::Error::Program), which names the key or the step.
+/// unless the error has a place ([`Chunk::reject`](crate::Chunk::reject)), the engine maps the records of the piece
+/// once more, one by one, up to the first that fails. With [`Job::skip_bad_records`](crate::Job::skip_bad_records) the
+/// record is set aside instead. If a reduce function returns it, or
+/// [`MapReduce::map_pairs`](crate::MapReduce::map_pairs), the job ends with [`Error::Program`](crate::Error::Program),
+/// which names the key or the step.
 ///
 /// The function is not tried again, because it gives the same answer for the same input; [`retry`](ProgramError::retry)
 /// is for the exceptions.
@@ -79,15 +80,15 @@ impl ProgramError {
         ProgramError { code: Some(code), ..self }
     }
 
-    /// Lets the task be tried again ([`Job::retries`](crate::Job::retries)), as after a panic, because the error may not
-    /// come back: a service did not answer, say. The worker is replaced, and what it had not sent is mapped again.
+    /// Lets the task be tried again ([`Job::retries`](crate::Job::retries)), as after a panic, because the error may
+    /// not come back: a service did not answer, say. The worker is replaced, and what it had not sent is mapped again.
     pub fn retry(self) -> ProgramError {
         ProgramError { verdict: Verdict::Retry, ..self }
     }
 
-    /// Ends the job with this error, from a function that cannot return it: a combiner. (A map or reduce function returns
-    /// it.) The job's error is [`Error::Program`](crate::Error::Program). No record is set aside for it, because a combiner
-    /// may see values of many.
+    /// Ends the job with this error, from a function that cannot return it: a combiner. (A map or reduce function
+    /// returns it.) The job's error is [`Error::Program`](crate::Error::Program). No record is set aside for it,
+    /// because a combiner may see values of many.
     ///
     /// ```
     /// use gristmill::{Chunk, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError};

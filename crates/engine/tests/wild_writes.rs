@@ -1,5 +1,6 @@
-//! Random jobs in which a worker overwrites a word that it shares with others, as a stray pointer in a map function would. Each gives the answer of
-//! ten sequential lines, or ends with one error; no job hangs, no coordinator panics, and nothing is left behind.
+//! Random jobs in which a worker overwrites a word that it shares with others, as a stray pointer in a map function
+//! would. Each gives the answer of ten sequential lines, or ends with one error; no job hangs, no coordinator panics,
+//! and nothing is left behind.
 //!
 //! `ci/wild.sh [COUNT] [SEED]` runs many jobs. Each job has its own seed, and `ci/wild.sh 1 SEED` repeats it.
 

@@ -112,10 +112,11 @@ impl History {
 const GENERATIONS: i64 = 1000;
 
 impl History {
-    /// Removes a program, by name or build, with all that is known of it. Returns the number of programs that were removed.
+    /// Removes a program, by name or build, with all that is known of it. Returns the number of programs that were
+    /// removed.
     ///
-    /// A process that has the history open does not write back what it knew of the program: neither runs that it had not written yet, nor
-    /// what it had learned of its demand.
+    /// A process that has the history open does not write back what it knew of the program: neither runs that it had
+    /// not written yet, nor what it had learned of its demand.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -26,8 +26,8 @@ pub struct Demand {
     pub pressure: Option<Pressure>,
 }
 
-/// The readings from which a slow-down is shown. With fewer, under load, work on memory was said to be slowed down by 0 %, and by a program that
-/// only computes by 2 %.
+/// The readings from which a slow-down is shown. With fewer, under load, work on memory was said to be slowed down by 0
+/// %, and by a program that only computes by 2 %.
 pub const READINGS_MIN: u64 = 30;
 
 /// Returns a slow-down in words, with the interval in which it lies in 19 of 20 cases.
@@ -192,7 +192,8 @@ mod tests {
         assert_eq!(unknown.sentence(), "0 % covered, 1 phase, demand not known yet");
     }
 
-    /// Work on memory was said to be slowed down by 0 % by a program that does nothing else, and by 2 % by one that only computes.
+    /// Work on memory was said to be slowed down by 0 % by a program that does nothing else, and by 2 % by one that
+    /// only computes.
     #[test]
     fn few_readings_and_wide_intervals_are_said_to_be_uncertain() {
         let said = |demand: f64, error: f64, readings: u64| slow_down(Some(Pressure { demand, error, readings }));

@@ -23,7 +23,8 @@ pub struct History {
     pub(crate) loaded: Loaded,
 }
 
-/// The state of the file when a process loaded a program, by host and build. A program that was not there has seen nothing.
+/// The state of the file when a process loaded a program, by host and build. A program that was not there has seen
+/// nothing.
 pub(crate) type Loaded = BTreeMap<(String, String), Seen>;
 
 /// How far the phases of a program had been learned.
@@ -75,8 +76,8 @@ impl From<rusqlite::Error> for Problem {
     }
 }
 
-/// Returns `gristmill/history.sqlite` in `$XDG_DATA_HOME`, which defaults to `~/.local/share`. `None` if neither is an absolute
-/// path.
+/// Returns `gristmill/history.sqlite` in `$XDG_DATA_HOME`, which defaults to `~/.local/share`. `None` if neither is an
+/// absolute path.
 ///
 /// ```
 /// let variable = |name: &str| (name == "HOME").then(|| "/home/frog".into());
@@ -163,7 +164,8 @@ pub(crate) fn host(transaction: &Transaction<'_>, name: &str) -> Result<i64, Pro
     Ok(transaction.query_row("select id from hosts where name = ?1", [name], |row| row.get(0))?)
 }
 
-/// Returns the number of a program, which is made if it is new. One that was made without a name, which is then its build, gets this name.
+/// Returns the number of a program, which is made if it is new. One that was made without a name, which is then its
+/// build, gets this name.
 pub(crate) fn program(transaction: &Transaction<'_>, build: &str, name: &str) -> Result<i64, Problem> {
     transaction.execute("insert into programs (build, name) values (?1, ?2) on conflict do update set name = excluded.name where name = build", [build, name])?;
     Ok(transaction.query_row("select id from programs where build = ?1", [build], |row| row.get(0))?)

@@ -1,7 +1,7 @@
 //! Programs that other processes have forgotten, so that they are not written back.
 //!
-//! A process remembers the last generation of `forgotten` that it has seen. Before it writes, it looks for later ones, and leaves out what they
-//! name. A clock would not do: it may be set back.
+//! A process remembers the last generation of `forgotten` that it has seen. Before it writes, it looks for later ones,
+//! and leaves out what they name. A clock would not do: it may be set back.
 
 use std::collections::BTreeSet;
 

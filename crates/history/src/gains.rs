@@ -24,7 +24,8 @@ pub struct Repeated {
 pub struct Repeat {
     /// Processor time of the program, in seconds. It grows where programs wait for each other's memory.
     pub processor_seconds: f64,
-    /// Whether the scheduler (true) or the operating system (false) decided when it ran; `None` if each did for a part of the time.
+    /// Whether the scheduler (true) or the operating system (false) decided when it ran; `None` if each did for a part
+    /// of the time.
     pub is_chosen: Option<bool>,
 }
 
@@ -45,7 +46,8 @@ impl Repeated {
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// The share of processor time that each run saved, against the mean in the system's order. Nothing without such a mean.
+    /// The share of processor time that each run saved, against the mean in the system's order. Nothing without such a
+    /// mean.
     pub fn saved(&self) -> Vec<f64> {
         let usual = self.usual_seconds().filter(|usual| *usual > 0.0);
         usual.map_or_else(Vec::new, |usual| self.runs.iter().map(|run| 1.0 - run.processor_seconds / usual).collect())
@@ -53,7 +55,8 @@ impl Repeated {
 }
 
 impl History {
-    /// Returns in how many quanta programs were chosen, and of how many, in all queues that ran with `--by-bandwidth` and are remembered.
+    /// Returns in how many quanta programs were chosen, and of how many, in all queues that ran with `--by-bandwidth`
+    /// and are remembered.
     ///
     /// # Errors
     ///

@@ -16,8 +16,8 @@
 //!  gains      what choosing programs gained, run by run
 //! ```
 //!
-//! Several processes may use a file at the same time (SQLite's write-ahead log). The history is a convenience: no caller fails because it
-//! cannot be read or written.
+//! Several processes may use a file at the same time (SQLite's write-ahead log). The history is a convenience: no
+//! caller fails because it cannot be read or written.
 
 #![forbid(unsafe_code)]
 

@@ -27,7 +27,8 @@ impl Default for Limits {
 /// The least size that may be asked for. An empty history has about a tenth of it.
 pub const BYTES_MIN: u64 = 1 << 20;
 
-/// The old runs that one addition removes at most, so that it takes little time, and a clock that is wrong for a moment costs little.
+/// The old runs that one addition removes at most, so that it takes little time, and a clock that is wrong for a moment
+/// costs little.
 const REMOVED_MAX: u64 = 2000;
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -58,7 +59,8 @@ impl History {
         limits(&self.connection)
     }
 
-    /// Sets the limits of this file for all that write to it, and removes what exceeds them. Returns the number of runs that were removed.
+    /// Sets the limits of this file for all that write to it, and removes what exceeds them. Returns the number of runs
+    /// that were removed.
     ///
     /// `now_ms` is the time, in milliseconds since 1970.
     ///
@@ -131,7 +133,8 @@ fn bytes(connection: &Connection) -> Result<u64, Problem> {
     Ok(((number("page_count")? - number("freelist_count")?) * number("page_size")?).max(0) as u64)
 }
 
-/// Removes all but the newest runs of a program with an input on a host. Returns the number of runs that it removed: some thousand at most.
+/// Removes all but the newest runs of a program with an input on a host. Returns the number of runs that it removed:
+/// some thousand at most.
 pub(crate) fn remove_beyond(
     transaction: &Transaction<'_>,
     limits: &Limits,
@@ -142,8 +145,8 @@ pub(crate) fn remove_beyond(
     Ok(transaction.prepare(BEYOND)?.execute(params![program, input, host, runs, REMOVED_MAX as i64])?)
 }
 
-/// Removes runs that are too old, and the oldest while the file is too large, with what is known of programs and inputs that then have no
-/// run left. Returns the number of runs that it removed: some thousand at most.
+/// Removes runs that are too old, and the oldest while the file is too large, with what is known of programs and inputs
+/// that then have no run left. Returns the number of runs that it removed: some thousand at most.
 pub(crate) fn remove_old(transaction: &Transaction<'_>, limits: &Limits, now_ms: u64) -> Result<u64, Problem> {
     let before_ms = now_ms.saturating_sub(limits.days.saturating_mul(DAY_MS)) as i64;
     let mut old = transaction.prepare(OLD)?;

@@ -1,7 +1,8 @@
 //! Times of a program with several numbers of workers, as `gristmill scale` measures them.
 //!
-//! A time says something about another run only if both answer the same question (a digest of the options) on the same host with
-//! as many processors, and their inputs are similar. A program whose file changed has another build, so nothing is known of it.
+//! A time says something about another run only if both answer the same question (a digest of the options) on the same
+//! host with as many processors, and their inputs are similar. A program whose file changed has another build, so
+//! nothing is known of it.
 
 use rusqlite::params;
 
@@ -53,8 +54,8 @@ pub struct Question {
     pub options: String,
 }
 
-/// The table is made when it is first written to, so a file without it is of the same form. A zero stands for an option that was not
-/// given.
+/// The table is made when it is first written to, so a file without it is of the same form. A zero stands for an option
+/// that was not given.
 const TABLE: &str = "
     create table if not exists measured (
         host integer not null references hosts,
@@ -114,8 +115,8 @@ impl History {
         Ok(transaction.commit()?)
     }
 
-    /// Returns the times of a program on a host with as many processors and a similar input. If several inputs are similar, they are
-    /// those of the input that was measured last: times of different inputs do not compare.
+    /// Returns the times of a program on a host with as many processors and a similar input. If several inputs are
+    /// similar, they are those of the input that was measured last: times of different inputs do not compare.
     ///
     /// # Errors
     ///

@@ -57,7 +57,8 @@ mod tests {
 
     use crate::History;
 
-    /// Runs were added to a history that another user had put there, or kept in files beside it that another user could read and change.
+    /// Runs were added to a history that another user had put there, or kept in files beside it that another user could
+    /// read and change.
     #[test]
     fn a_history_that_is_not_this_users_own_is_not_used() {
         let dir = tempfile::tempdir().expect("a directory");

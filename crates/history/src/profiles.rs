@@ -97,9 +97,9 @@ impl History {
 
     /// Writes what was learned on a host, all or nothing.
     ///
-    /// Of two schedulers that learned about the same program, the one that has seen more of it in all is kept. Inputs that the store does not
-    /// have stay, unless they name phases that another scheduler found meanwhile. A program that another process has forgotten since the
-    /// history was opened is left out.
+    /// Of two schedulers that learned about the same program, the one that has seen more of it in all is kept. Inputs
+    /// that the store does not have stay, unless they name phases that another scheduler found meanwhile. A program
+    /// that another process has forgotten since the history was opened is left out.
     ///
     /// # Errors
     ///
@@ -311,7 +311,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// A program with `quanta` quanta in its first phase, then one in each of these others, and an input of the last phase.
+    /// A program with `quanta` quanta in its first phase, then one in each of these others, and an input of the last
+    /// phase.
     fn with_input(quanta: usize, others: &[u64], name: &str) -> Store {
         let mut program = Program::default();
         let codes = std::iter::repeat_n(0, quanta).chain(others.iter().copied());

@@ -27,8 +27,8 @@ impl History {
     ///
     /// # Errors
     ///
-    /// See [`Problem`]. The history may also be in parts: what was written last lies in a second file, which can be read only where its
-    /// folder can be written.
+    /// See [`Problem`]. The history may also be in parts: what was written last lies in a second file, which can be
+    /// read only where its folder can be written.
     pub fn read(path: &Path) -> Result<History, Problem> {
         // SQLite would wait for the other end of a pipe.
         let facts = path.metadata().map_err(|error| Problem::Other(error.to_string()))?;

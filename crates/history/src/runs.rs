@@ -40,7 +40,8 @@ pub(crate) const USUAL: &str = "
         and host = (select id from hosts where name = ?3) and outcome = 'exit 0' order by id desc limit 16)";
 
 impl History {
-    /// Adds runs on a host, all or none, and removes what exceeds the [`Limits`](crate::Limits). Programs that another process has forgotten meanwhile are left out.
+    /// Adds runs on a host, all or none, and removes what exceeds the [`Limits`](crate::Limits). Programs that another
+    /// process has forgotten meanwhile are left out.
     ///
     /// # Errors
     ///
@@ -81,7 +82,8 @@ impl History {
         Ok(transaction.commit()?)
     }
 
-    /// Returns the mean time, and the mean processor time, in seconds, of the last successful runs of a program with an input on a host; `None` without any.
+    /// Returns the mean time, and the mean processor time, in seconds, of the last successful runs of a program with an
+    /// input on a host; `None` without any.
     ///
     /// # Errors
     ///

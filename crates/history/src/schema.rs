@@ -64,7 +64,8 @@ pub const TABLES: &str = "
     ) without rowid;
 ";
 
-/// Added by version 2: for each queue in which programs were chosen, the number of quanta by the reason of their decision.
+/// Added by version 2: for each queue in which programs were chosen, the number of quanta by the reason of their
+/// decision.
 pub const ADDED_IN_2: &str = "
     create table decisions (
         host integer not null references hosts,
@@ -75,7 +76,8 @@ pub const ADDED_IN_2: &str = "
     );
 ";
 
-/// Added by version 3: how phases follow each other, what the machine can do, and the processor time of an input when its programs were chosen.
+/// Added by version 3: how phases follow each other, what the machine can do, and the processor time of an input when
+/// its programs were chosen.
 pub const ADDED_IN_3: &str = "
     create table transitions (
         host integer not null references hosts,
@@ -103,8 +105,9 @@ pub const ADDED_IN_4: &str = "
     alter table runs add column chosen real not null default 0;
 ";
 
-/// Version 5 added: indexes by which runs are looked up and pruned, limits of what is kept, what was forgotten, how sure a demand is, and how far
-/// the times of an input scatter. Times of earlier versions lack that, so both orders are compared anew.
+/// Version 5 added: indexes by which runs are looked up and pruned, limits of what is kept, what was forgotten, how
+/// sure a demand is, and how far the times of an input scatter. Times of earlier versions lack that, so both orders are
+/// compared anew.
 pub const ADDED_IN_5: &str = "
     drop index runs_of_program;
     create index runs_of_input on runs (program, input, host);

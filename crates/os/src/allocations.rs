@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The allocator of the C library, with a count of its allocations.
 ///
-/// A preloaded allocator replaces it. A program that wants the counts makes this its global allocator; in all others they are
-/// zero. If the system refuses memory, the process prints an error and ends with status 1. A worker ends with a status of its own,
-/// which its [`Death`](crate::process::Death) reports.
+/// A preloaded allocator replaces it. A program that wants the counts makes this its global allocator; in all others
+/// they are zero. If the system refuses memory, the process prints an error and ends with status 1. A worker ends with
+/// a status of its own, which its [`Death`](crate::process::Death) reports.
 ///
 /// ```
 /// use gristmill_os::allocations::{Allocations, Counting};
@@ -102,8 +102,8 @@ fn exhausted(bytes: usize) -> ! {
     }
 }
 
-// SAFETY: every call goes to `System` as it came, and counting neither allocates nor panics: the words are there as long as
-// the thread, and no machine has handed out 2^64 bytes. What is returned is what `System` returned.
+// SAFETY: every call goes to `System` as it came, and counting neither allocates nor panics: the words are there as
+// long as the thread, and no machine has handed out 2^64 bytes. What is returned is what `System` returned.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -38,7 +38,7 @@ use crate::standard::standard_output;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Aside {
-    /// What is written so far.
+    /// The content so far.
     pub file: File,
     /// `None` for a device or a pipe, which is written directly.
     place: Option<Place>,
@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn files_left_by_a_killed_run_are_removed_by_the_next() {
-        // On a file system without unnamed files, a run stopped by SIGTERM once left `.counts.tsv.partial-...` for ever.
+        // On a file system without unnamed files, a run stopped by SIGTERM once left `.counts.tsv.partial-...` for
+        // ever.
         let dir = tempfile::tempdir().expect("a directory");
         let target = Rc::new(Entry::find(&dir.path().join("counts.tsv")).expect("free"));
         let alive = Aside::begin_hidden(target.clone(), 0o666).expect("created");

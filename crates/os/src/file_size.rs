@@ -8,9 +8,9 @@ use rustix::process::{Resource, getrlimit};
 
 /// Makes a write beyond the limit of file sizes an error.
 ///
-/// While a guard exists, a write beyond the limit (`ulimit -f`) fails. Otherwise the kernel ends the process with SIGXFSZ,
-/// without a message. A process that handles or ignores the signal keeps doing so. When the last guard is dropped, the signal
-/// does again what it did.
+/// While a guard exists, a write beyond the limit (`ulimit -f`) fails. Otherwise the kernel ends the process with
+/// SIGXFSZ, without a message. A process that handles or ignores the signal keeps doing so. When the last guard is
+/// dropped, the signal does again what it did.
 ///
 /// ```
 /// let _guard = gristmill_os::file_size::LimitIsAnError::new();

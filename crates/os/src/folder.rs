@@ -1,11 +1,12 @@
 //! Open folders, and the names in them.
 //!
-//! A path is followed name by name, each in a folder that is already open. Files are made, replaced and removed by their name in an
-//! open folder. So a folder on the way that is replaced meanwhile changes nothing.
+//! A path is followed name by name, each in a folder that is already open. Files are made, replaced and removed by
+//! their name in an open folder. So a folder on the way that is replaced meanwhile changes nothing.
 //!
-//! Symbolic links are followed, with one exception, the rule of the kernel's `fs.protected_symlinks`, `protected_fifos` and
-//! `protected_regular` for every name of a path and whatever the kernel's settings: **in a folder that everybody may write to
-//! (such as `/tmp`), the link, file or FIFO of another user is not used**, unless it belongs to the owner of that folder.
+//! Symbolic links are followed, with one exception, the rule of the kernel's `fs.protected_symlinks`, `protected_fifos`
+//! and `protected_regular` for every name of a path and whatever the kernel's settings: **in a folder that everybody
+//! may write to (such as `/tmp`), the link, file or FIFO of another user is not used**, unless it belongs to the owner
+//! of that folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -132,8 +133,8 @@ impl Entry {
         Ok(file)
     }
 
-    /// Fails if something is there that is not this user's own: no regular file, another user's, one with a second name elsewhere, or one
-    /// that others may write to.
+    /// Fails if something is there that is not this user's own: no regular file, another user's, one with a second name
+    /// elsewhere, or one that others may write to.
     ///
     /// It is not opened, so a program that uses it keeps its locks.
     ///

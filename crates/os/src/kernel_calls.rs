@@ -22,8 +22,8 @@ pub struct KernelCalls {
 }
 
 impl KernelCalls {
-    /// Samples all programs that the calling thread starts from now on, and those that they start, once for each `period` of
-    /// their processor time on these processors, if the kernel works for them at that moment.
+    /// Samples all programs that the calling thread starts from now on, and those that they start, once for each
+    /// `period` of their processor time on these processors, if the kernel works for them at that moment.
     ///
     /// # Errors
     ///

@@ -57,7 +57,8 @@ pub fn pin_to_cpus(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &only)?)
 }
 
-/// The processor that the calling thread runs on now. Unless it is pinned, it may run on another one by the time this returns.
+/// The processor that the calling thread runs on now. Unless it is pinned, it may run on another one by the time this
+/// returns.
 pub fn cpu_now() -> usize {
     sched_getcpu()
 }
@@ -75,7 +76,8 @@ pub fn memory_available_bytes() -> io::Result<u64> {
     Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
 }
 
-/// Bytes of memory that this process could have at most: that of the machine, or the limit of its cgroups if that is less.
+/// Bytes of memory that this process could have at most: that of the machine, or the limit of its cgroups if that is
+/// less.
 ///
 /// ```
 /// use gristmill_os::machine::{memory_available_bytes, memory_bytes};
@@ -100,7 +102,8 @@ pub fn oom_kills() -> Option<u64> {
     cgroup::oom_kills()
 }
 
-/// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not counted.
+/// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not
+/// counted.
 ///
 /// It is the load of this moment, of which the load average is the mean of the last minutes.
 ///

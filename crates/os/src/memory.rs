@@ -17,8 +17,9 @@ const LINE_BYTES: usize = 64;
 
 /// Memory in blocks of [`BLOCK_BYTES`], cut from huge pages.
 ///
-/// Huge pages (2 MiB, if the kernel grants them) take fewer faults and fewer TLB misses. A block that is dropped is handed out
-/// next, while the caches still hold it. Huge pages are freed when their blocks and the `Blocks` are dropped.
+/// Huge pages (2 MiB, if the kernel grants them) take fewer faults and fewer TLB misses. A block that is dropped is
+/// handed out next, while the caches still hold it. Huge pages are freed when their blocks and the `Blocks` are
+/// dropped.
 ///
 /// ```
 /// use gristmill_os::memory::{BLOCK_BYTES, Blocks};
@@ -144,8 +145,8 @@ impl Block {
     pub fn append_first(&mut self, from: &[u8], bytes: usize) {
         const FEW: usize = 32;
         if bytes <= FEW && from.len() >= FEW && self.room() >= FEW {
-            // SAFETY: `from` has FEW bytes and this block has room for them, and nobody else has a borrow of this block. Bytes
-            // beyond `bytes` are not counted as used.
+            // SAFETY: `from` has FEW bytes and this block has room for them, and nobody else has a borrow of this
+            // block. Bytes beyond `bytes` are not counted as used.
             unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr().add(self.used), FEW) };
             self.used += bytes;
         } else {
@@ -176,8 +177,8 @@ pub fn prefer_huge_pages<T>(unused: &mut [MaybeUninit<T>]) {
     }
 }
 
-/// Puts memory out of all caches of the machine, so that the next access waits for the memory itself. Returns false where the processor has no instruction
-/// for it that programs may use.
+/// Puts memory out of all caches of the machine, so that the next access waits for the memory itself. Returns false
+/// where the processor has no instruction for it that programs may use.
 ///
 /// ```
 /// let numbers = vec![1_u64; 1 << 10];
@@ -190,7 +191,8 @@ pub fn put_out_of_caches<T>(memory: &[T]) -> bool {
     let start = memory.as_ptr().cast::<u8>().wrapping_sub(before);
     let lines = (0..before + size_of_val(memory)).step_by(LINE_BYTES).map(|at| start.wrapping_add(at));
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of this kind has the instructions, each line has a part of `memory`, and its content stays the same.
+    // SAFETY: every processor of this kind has the instructions, each line has a part of `memory`, and its content
+    // stays the same.
     unsafe {
         use std::arch::x86_64::{_mm_clflush, _mm_mfence};
         lines.for_each(|line| _mm_clflush(line));

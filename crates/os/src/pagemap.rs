@@ -1,7 +1,7 @@
 //! The OS pages of a private mapping that its owner has written.
 //!
-//! The first write to a page of a private mapping gives the process a copy of its own, and the kernel's page map tells such
-//! pages from those that still are the file's (or the zero page).
+//! The first write to a page of a private mapping gives the process a copy of its own, and the kernel's page map tells
+//! such pages from those that still are the file's (or the zero page).
 
 use std::fs::File;
 use std::io;

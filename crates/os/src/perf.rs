@@ -128,13 +128,14 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// `ENOENT` or `EOPNOTSUPP` where the machine has no such counter (virtual machines seldom have those of the processor),
-    /// `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
+    /// `ENOENT` or `EOPNOTSUPP` where the machine has no such counter (virtual machines seldom have those of the
+    /// processor), `EACCES` or `EPERM` where this user may not, `ENOSYS` where the kernel has none.
     pub fn start(event: Event, space: Space) -> io::Result<Counter> {
         Counter::open(event, space, 0)
     }
 
-    /// Starts to count for a thread that another process has just begun with. Threads and processes that it had started before are left out.
+    /// Starts to count for a thread that another process has just begun with. Threads and processes that it had started
+    /// before are left out.
     ///
     /// # Errors
     ///

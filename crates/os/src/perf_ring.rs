@@ -55,8 +55,9 @@ impl Ring {
         Ok(Ring { processor, sample_type, event, base, pages })
     }
 
-    /// Samples a thread (0 for the calling one), with all that it starts from now on, once for each `period` of processor
-    /// time on this processor. `flags` say what is left out. The samples go into this ring until the event is closed.
+    /// Samples a thread (0 for the calling one), with all that it starts from now on, once for each `period` of
+    /// processor time on this processor. `flags` say what is left out. The samples go into this ring until the event is
+    /// closed.
     pub fn sample(&self, thread: libc::pid_t, period: Duration, flags: u64) -> io::Result<OwnedFd> {
         let attributes = Attributes {
             kind: SOFTWARE,
@@ -76,20 +77,21 @@ impl Ring {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the first page is mapped as long as `self` lives, and head and tail are u64s at a multiple of 8. The kernel reads and writes
-        // them as whole words.
+        // SAFETY: the first page is mapped as long as `self` lives, and head and tail are u64s at a multiple of 8. The
+        // kernel reads and writes them as whole words.
         unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU64>() }
     }
 
     /// Returns the eight bytes of the record data at `at`, which wraps around at the end of the ring.
     fn data(&self, at: u64) -> [u8; WORD] {
         let place = at as usize % (self.pages * os_page_bytes());
-        // SAFETY: records begin at a multiple of 8 and their size is one, so these bytes are within the mapped pages. The caller reads below the
-        // head only, and the kernel does not write there before the tail has passed.
+        // SAFETY: records begin at a multiple of 8 and their size is one, so these bytes are within the mapped pages.
+        // The caller reads below the head only, and the kernel does not write there before the tail has passed.
         unsafe { self.base.as_ptr().add(os_page_bytes() + place).cast::<[u8; WORD]>().read() }
     }
 
-    /// Visits the samples since the last call: the words that follow their headers. Those for which there was no room are lost.
+    /// Visits the samples since the last call: the words that follow their headers. Those for which there was no room
+    /// are lost.
     pub fn take(&self, visit: &mut dyn FnMut(&[u64])) {
         // PAIRS WITH the kernel's store of data_head: what it wrote before is to be seen.
         let head = self.word(HEAD).load(Ordering::Acquire);

@@ -145,9 +145,9 @@ impl PrivateView {
 
     /// The bytes of the view.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped and readable as long as `self` lives. The bytes under it are zeros or those of an `Original`, which
-        // nobody writes while this reference lives (`Original::write`), and copies of this process that `&mut self` alone
-        // leads to; so nothing changes meanwhile.
+        // SAFETY: mapped and readable as long as `self` lives. The bytes under it are zeros or those of an `Original`,
+        // which nobody writes while this reference lives (`Original::write`), and copies of this process that `&mut
+        // self` alone leads to; so nothing changes meanwhile.
         unsafe { slice::from_raw_parts(self.base.as_ptr(), self.bytes) }
     }
 
@@ -193,8 +193,8 @@ impl PrivateView {
             "only whole OS pages inside a view of {} bytes can be restored, not bytes {range:?}",
             self.bytes
         );
-        // SAFETY: inside the mapping, which has no other references than `&mut self`; the bytes become those of the original,
-        // or zeros, and any byte is valid.
+        // SAFETY: inside the mapping, which has no other references than `&mut self`; the bytes become those of the
+        // original, or zeros, and any byte is valid.
         let result = unsafe { madvise(self.base.as_ptr().add(range.start).cast(), range.len(), Advice::LinuxDontNeed) };
         Ok(result?)
     }

@@ -218,8 +218,8 @@ impl Region {
         let _ = unsafe { self.advise(0..self.memory_bytes, Advice::LinuxHugepage) };
     }
 
-    /// Takes from this process the right to write to `range` of the page area: a write there ends it with SIGSEGV from now on.
-    /// Other processes keep their rights; those that this one forks inherit its own.
+    /// Takes from this process the right to write to `range` of the page area: a write there ends it with SIGSEGV from
+    /// now on. Other processes keep their rights; those that this one forks inherit its own.
     ///
     /// # Errors
     ///
@@ -245,8 +245,8 @@ impl Region {
         self.protect(range, MprotectFlags::READ | MprotectFlags::WRITE)
     }
 
-    /// As [`Region::forbid_writes`], for a range of bytes before the page area. All atomics must have been asked for before: the borders
-    /// may lie there.
+    /// As [`Region::forbid_writes`], for a range of bytes before the page area. All atomics must have been asked for
+    /// before: the borders may lie there.
     ///
     /// # Errors
     ///
@@ -280,8 +280,8 @@ impl Region {
         if range.is_empty() {
             return Ok(());
         }
-        // SAFETY: the range lies inside the mapping. Contents stay; a reference through which somebody writes where that is
-        // forbidden ends the process and changes nothing.
+        // SAFETY: the range lies inside the mapping. Contents stay; a reference through which somebody writes where
+        // that is forbidden ends the process and changes nothing.
         unsafe { mprotect(self.base.add(range.start).as_ptr().cast(), range.len(), rights) }?;
         Ok(())
     }
@@ -317,8 +317,8 @@ impl Region {
         }
     }
 
-    /// Gives memory to `range` of the page area now, if the kernel has a call for that. Unlike [`Region::populate`] it does
-    /// not count as a write, so others may use the range meanwhile.
+    /// Gives memory to `range` of the page area now, if the kernel has a call for that. Unlike [`Region::populate`] it
+    /// does not count as a write, so others may use the range meanwhile.
     ///
     /// # Errors
     ///
@@ -391,8 +391,8 @@ impl Drop for Region {
 fn map_shared(bytes: usize) -> io::Result<NonNull<u8>> {
     let memory = match in_memory_file(bytes) {
         Ok(memory) => Some(memory),
-        // A limit of file sizes (`ulimit -f`) holds for what only looks like a file, too. Shared memory without any is mapped
-        // then; not always, because a kernel that never overcommits would want to have all of it at once.
+        // A limit of file sizes (`ulimit -f`) holds for what only looks like a file, too. Shared memory without any is
+        // mapped then; not always, because a kernel that never overcommits would want to have all of it at once.
         Err(Errno::FBIG) => None,
         Err(error) => return Err(error.into()),
     };

@@ -23,8 +23,8 @@ pub fn temporary_folder() -> PathBuf {
     tmpdir().unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
-/// Makes a folder beneath `place` that only its owner may enter, whatever the umask is: copies of private input may lie in it. It is
-/// removed when it is dropped.
+/// Makes a folder beneath `place` that only its owner may enter, whatever the umask is: copies of private input may lie
+/// in it. It is removed when it is dropped.
 pub fn private_folder(place: &Path) -> io::Result<TempDir> {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
 }

@@ -1,7 +1,7 @@
 //! Instruction addresses of running programs, sampled by the kernel's task clock (`perf_event_open`).
 //!
-//! The kernel writes a record into a ring of the processor on which a program runs, each time that the program has used another period of
-//! processor time there:
+//! The kernel writes a record into a ring of the processor on which a program runs, each time that the program has used
+//! another period of processor time there:
 //!
 //! ```text
 //!  program A --- event (A, processor 0) ---> ring 0 --.
@@ -9,7 +9,8 @@
 //!  program B --- event (B, processor 0) ---> ring 0 --'
 //! ```
 //!
-//! An event of a thread on all processors has no ring if it includes the processes that the thread starts. Hence an event for each processor.
+//! An event of a thread on all processors has no ring if it includes the processes that the thread starts. Hence an
+//! event for each processor.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,7 +21,8 @@ use rustix::process::Pid;
 use crate::perf::EXCLUDE_KERNEL;
 use crate::perf_ring::Ring;
 
-/// The OS pages of a ring for records: room for 1,024 of them, which is a second at 1 kHz. The kernel asks for a power of two.
+/// The OS pages of a ring for records: room for 1,024 of them, which is a second at 1 kHz. The kernel asks for a power
+/// of two.
 const RING_PAGES: usize = 8;
 /// Fields of a record: `PERF_SAMPLE_IP`, `PERF_SAMPLE_TID`, `PERF_SAMPLE_ID`.
 const SAMPLE: u64 = 1 | 1 << 1 | 1 << 6;
@@ -63,7 +65,8 @@ impl Followed {
     /// Interrupts sampling, or continues it.
     pub fn pause(&self, is_paused: bool) {
         for event in &self.events {
-            // SAFETY: these requests take no pointer. They include the events of all that the program has started. They cannot fail on an event.
+            // SAFETY: these requests take no pointer. They include the events of all that the program has started. They
+            // cannot fail on an event.
             unsafe { libc::ioctl(event.as_raw_fd(), SET[usize::from(is_paused)], 0) };
         }
     }

@@ -1,7 +1,7 @@
 //! Standard output, and the standard streams that were closed when this process began.
 //!
-//! Before `main`, Rust's runtime replaces a closed stream by `/dev/null`, where writes are lost without an error. So the
-//! program loader calls a function of this module first.
+//! Before `main`, Rust's runtime replaces a closed stream by `/dev/null`, where writes are lost without an error. So
+//! the program loader calls a function of this module first.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,8 +23,8 @@ extern "C" fn look() {
     }
 }
 
-// SAFETY: the section is a list of functions that the loader calls one after the other, in the only thread that there is,
-// with arguments that the C calling convention lets `look` ignore.
+// SAFETY: the section is a list of functions that the loader calls one after the other, in the only thread that there
+// is, with arguments that the C calling convention lets `look` ignore.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

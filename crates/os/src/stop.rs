@@ -1,7 +1,8 @@
 //! Requests to stop, as something to wait for.
 //!
-//! A program that runs others must end them before it ends. So SIGINT, SIGTERM and SIGHUP are kept from ending it and wait in a
-//! descriptor (signalfd). One that was ignored at the start, as under `nohup`, stays ignored. SIGQUIT ends a program at once, unless it asks for that one too.
+//! A program that runs others must end them before it ends. So SIGINT, SIGTERM and SIGHUP are kept from ending it and
+//! wait in a descriptor (signalfd). One that was ignored at the start, as under `nohup`, stays ignored. SIGQUIT ends a
+//! program at once, unless it asks for that one too.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -45,8 +46,8 @@ impl Stop {
 
     fn of(signals: &[libc::c_int]) -> io::Result<Stop> {
         let (mut set, mut before) = (MaybeUninit::<libc::sigset_t>::uninit(), MaybeUninit::<libc::sigset_t>::uninit());
-        // SAFETY: `sigemptyset` initialises the set; the other calls are given valid pointers, and `before` is set where
-        // `pthread_sigmask`, which can only fail for a bad `how`, returns.
+        // SAFETY: `sigemptyset` initialises the set; the other calls are given valid pointers, and `before` is set
+        // where `pthread_sigmask`, which can only fail for a bad `how`, returns.
         let (fd, before) = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             for signal in signals.iter().filter(|signal| !is_ignored(**signal)) {

@@ -1,12 +1,13 @@
 //! Loops compiled for several widths of vectors.
 //!
-//! A program for all x86-64 processors uses vectors of 16 bytes; most processors have 32, and many 64. Work given to this
-//! module is compiled three times, and the processor is asked once.
+//! A program for all x86-64 processors uses vectors of 16 bytes; most processors have 32, and many 64. Work given to
+//! this module is compiled three times, and the processor is asked once.
 
 /// Work that is worth wide vectors.
 ///
-/// Every closure is. Write a struct of your own where a closure inside the work would be compiled only once. Mark `run`, and
-/// the functions that it calls, with `#[inline(always)]`: code that is not inlined is compiled once, for every processor.
+/// Every closure is. Write a struct of your own where a closure inside the work would be compiled only once. Mark
+/// `run`, and the functions that it calls, with `#[inline(always)]`: code that is not inlined is compiled once, for
+/// every processor.
 pub trait Work {
     /// The result.
     type Output;

@@ -55,8 +55,8 @@ impl AsFd for Bell {
 
 /// Sleeps until one of `fds` is readable, and returns the indices of all that are.
 ///
-/// A descriptor whose other end is gone counts as readable. The result is empty after `timeout_ms` milliseconds or a signal;
-/// `None` waits without a limit.
+/// A descriptor whose other end is gone counts as readable. The result is empty after `timeout_ms` milliseconds or a
+/// signal; `None` waits without a limit.
 ///
 /// # Errors
 ///
@@ -84,7 +84,8 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_ms: Option<u32>) -> io::Result<Vec<u
     Ok(entries.iter().enumerate().filter_map(ready).collect())
 }
 
-/// Returns true if `fd` takes a write of 4 KiB, or gives an error at once; it waits for that for `timeout_ms` milliseconds. A pipe whose reader does not read has no room.
+/// Returns true if `fd` takes a write of 4 KiB, or gives an error at once; it waits for that for `timeout_ms`
+/// milliseconds. A pipe whose reader does not read has no room.
 ///
 /// # Errors
 ///
@@ -113,8 +114,8 @@ fn timespec(ms: u32) -> Timespec {
     Timespec { tv_sec: (ms / 1000).into(), tv_nsec: (ms % 1000 * 1_000_000).into() }
 }
 
-/// Descriptors that are waited for again and again (epoll): a wait costs the more the more of them are readable, not the more
-/// there are.
+/// Descriptors that are waited for again and again (epoll): a wait costs the more the more of them are readable, not
+/// the more there are.
 ///
 /// ```
 /// use gristmill_os::wake::{Bell, Watch};
@@ -165,8 +166,8 @@ impl Watch {
         Ok(epoll::delete(&self.fd, fd)?)
     }
 
-    /// Sleeps until a descriptor is readable, and returns the numbers of some that are. The result is empty after `timeout_ms`
-    /// milliseconds or a signal; `None` waits without a limit.
+    /// Sleeps until a descriptor is readable, and returns the numbers of some that are. The result is empty after
+    /// `timeout_ms` milliseconds or a signal; `None` waits without a limit.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The two ends of the page channels of one worker.
 //!
 //! A [`Sender`] owns the pages of its slot's arena and hands them to any consumer; a [`Receiver`] reads
-//! pages of any producer and gives them back. Neither takes a lock or calls the kernel, and neither has anything for each of the
-//! other workers.
+//! pages of any producer and gives them back. Neither takes a lock or calls the kernel, and neither has anything for
+//! each of the other workers.
 
 use std::marker::PhantomData;
 
@@ -74,11 +74,13 @@ pub struct Sender<'r> {
     node_of_cpu: &'r [u16],
     /// The number of the arena's first page.
     first: u32,
-    /// Pages that are at home. Those that were never taken are not listed anywhere: an arena that is hardly used costs little.
+    /// Pages that are at home. Those that were never taken are not listed anywhere: an arena that is hardly used costs
+    /// little.
     free: Vec<u32>,
     /// For each page that was ever taken, from the first on.
     taken: Vec<Taken>,
-    /// The number of pages, the last of the arena, that are not taken before they are asked for by [`Sender::take_reserve`].
+    /// The number of pages, the last of the arena, that are not taken before they are asked for by
+    /// [`Sender::take_reserve`].
     reserve: usize,
     /// All pages have memory.
     populated: bool,
@@ -123,8 +125,8 @@ impl<'r> Sender<'r> {
         self.reuse = reuse;
     }
 
-    /// Reserves the last `pages` pages of the arena: only [`Sender::take_reserve`] takes a reserved page for the first time. The fewer pages are in
-    /// use, the more of them stay in the caches.
+    /// Reserves the last `pages` pages of the arena: only [`Sender::take_reserve`] takes a reserved page for the first
+    /// time. The fewer pages are in use, the more of them stay in the caches.
     pub fn set_reserve(&mut self, pages: usize) {
         assert!(pages <= self.pages.shape().pages_per_arena, "the reserve is a part of the arena");
         self.reserve = pages;
@@ -148,8 +150,8 @@ impl<'r> Sender<'r> {
         self.pages.check_claim(self.slot);
         // Pages that were sent are no longer this worker's alone.
         assert!(self.taken.is_empty(), "an arena is populated before its first page is taken");
-        // SAFETY: no page of the arena was taken, so there is no reference to any of them, and nobody else makes one of a page that
-        // this sender has not sent.
+        // SAFETY: no page of the arena was taken, so there is no reference to any of them, and nobody else makes one
+        // of a page that this sender has not sent.
         unsafe { self.pages.region().populate(self.pages.arena_range(self.slot))? };
         self.populated = true;
         Ok(())
@@ -191,9 +193,9 @@ impl<'r> Sender<'r> {
         let node = self.of(number).node;
         *(if was_there { &mut self.repeated_uses } else { &mut self.fresh_uses }) += 1;
         let range = self.pages.page_range(number);
-        // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), or was never taken before, so it
-        // is in no mailbox and no other `PageMut` or `PageRef` names it; the range lies inside the page area,
-        // which lives as long as 'r and of which no other references to these bytes are made anywhere.
+        // SAFETY: the number was in the free list of the one sender of this slot (`Pages::claim`), or was never taken
+        // before, so it is in no mailbox and no other `PageMut` or `PageRef` names it; the range lies inside the page
+        // area, which lives as long as 'r and of which no other references to these bytes are made anywhere.
         let bytes = unsafe {
             let start = self.pages.region().page_area().add(range.start);
             std::slice::from_raw_parts_mut(start.as_ptr(), range.len())

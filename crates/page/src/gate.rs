@@ -7,9 +7,9 @@
 //!      +------- rest -----+   +---- close -----+         only when nobody is inside
 //! ```
 //!
-//! A worker that enters writes its number into the word of its slot, and then reads the state. The process that closes the gate writes
-//! the state, and then reads the words. So one of the two sees the other. A worker that died inside is let out with the proof that it
-//! has ended.
+//! A worker that enters writes its number into the word of its slot, and then reads the state. The process that closes
+//! the gate writes the state, and then reads the words. So one of the two sees the other. A worker that died inside is
+//! let out with the proof that it has ended.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,7 +18,8 @@ use gristmill_os::ended::{Ended, this_worker};
 /// More slots than a job can have.
 const SLOTS_MAX: usize = 1 << 14;
 
-/// The words of a gate: its state, how many slots were ever used, and the worker inside for each slot: its number + 1, or 0.
+/// The words of a gate: its state, how many slots were ever used, and the worker inside for each slot: its number + 1,
+/// or 0.
 pub(crate) const GATE_WORDS: usize = 2 + SLOTS_MAX;
 
 const RESTING: u32 = 0;
@@ -48,7 +49,8 @@ impl<'m> Gate<'m> {
         self.state.compare_exchange(RESTING, CLOSED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Closes an open gate. Returns false if it was not open, or if a worker is inside. In both cases no worker can enter any more.
+    /// Closes an open gate. Returns false if it was not open, or if a worker is inside. In both cases no worker can
+    /// enter any more.
     pub fn close(&self) -> bool {
         // SeqCst: see `enter`.
         let was_open = self.state.compare_exchange(OPEN, CLOSED, Ordering::SeqCst, Ordering::Relaxed).is_ok();

@@ -16,16 +16,17 @@
 //!  mailboxes of a slot:  | doorbell | pages sent to it | its own pages that come home | unused ... |
 //! ```
 //!
-//! *Who writes.* A worker process may write where the line above says ([`Pages::keep_to_arena`]); a stray write elsewhere ends it. So
-//! `lives`, the words of slots and the guarded words begin and end with an OS page.
+//! *Who writes.* A worker process may write where the line above says ([`Pages::keep_to_arena`]); a stray write
+//! elsewhere ends it. So `lives`, the words of slots and the guarded words begin and end with an OS page.
 //!
-//! *Invariants.* The number of a page is its slot times `pages_per_arena` plus its index in the arena, so a number names a page
-//! of the region. Each page has one link, because it is in one mailbox at a time. Extents start at a multiple of 4096,
-//! and the last of them may lie in a file ([`Pages::with_file`]).
+//! *Invariants.* The number of a page is its slot times `pages_per_arena` plus its index in the arena, so a number
+//! names a page of the region. Each page has one link, because it is in one mailbox at a time. Extents start at a
+//! multiple of 4096, and the last of them may lie in a file ([`Pages::with_file`]).
 //!
-//! *What it costs.* The area is sparse: memory that no worker touches costs only address space. A worker touches its own
-//! mailboxes, those of the workers that it sends pages to or returns pages to (32 of them share an OS page), and the links of
-//! the pages that it hands over. Nothing is laid out for each pair of workers, and no worker looks at all others.
+//! *What it costs.* The area is sparse: memory that no worker touches costs only address space. A worker touches its
+//! own mailboxes, those of the workers that it sends pages to or returns pages to (32 of them share an OS page), and
+//! the links of the pages that it hands over. Nothing is laid out for each pair of workers, and no worker looks at all
+//! others.
 
 use std::fs::File;
 use std::io;
@@ -61,7 +62,8 @@ pub struct Shape {
     pub page_bytes: usize,
     /// Shared `u64` words for the layer above, which every worker may write.
     pub extra_words: usize,
-    /// `u64` words of each slot for the layer above. A worker process that [keeps to its arena](Pages::keep_to_arena) writes only those of its own slot.
+    /// `u64` words of each slot for the layer above. A worker process that [keeps to its arena](Pages::keep_to_arena)
+    /// writes only those of its own slot.
     pub slot_words: usize,
     /// `u64` words for the layer above that no such worker writes.
     pub guarded_words: usize,
@@ -211,8 +213,8 @@ impl Pages {
         &self.region
     }
 
-    /// Declares that the worker of `slot` has ended and no longer touches any page. Senders may then reuse the pages that it was
-    /// reading.
+    /// Declares that the worker of `slot` has ended and no longer touches any page. Senders may then reuse the pages
+    /// that it was reading.
     ///
     /// # Panics
     /// When it was another worker that has ended.
@@ -285,7 +287,8 @@ impl Pages {
         self.region.u64s(self.extra_at, self.shape.extra_words)
     }
 
-    /// The words of all slots, and the distance from those of one slot to those of the next. They are zero at the start.
+    /// The words of all slots, and the distance from those of one slot to those of the next. They are zero at the
+    /// start.
     pub fn slot_words(&self) -> (&[AtomicU64], usize) {
         (self.region.u64s(self.slots_at, (self.guarded_at - self.slots_at) / 8), self.slot_bytes / 8)
     }
@@ -295,9 +298,9 @@ impl Pages {
         self.region.u64s(self.guarded_at, self.shape.guarded_words)
     }
 
-    /// Forbids this process to write to the arenas and the words of other slots, to extents that it has not taken, and to all that only the coordinator
-    /// writes. A stray write there kills this process and changes nothing. It still reads received pages in place. To be called after the
-    /// process has claimed `slot`.
+    /// Forbids this process to write to the arenas and the words of other slots, to extents that it has not taken, and
+    /// to all that only the coordinator writes. A stray write there kills this process and changes nothing. It still
+    /// reads received pages in place. To be called after the process has claimed `slot`.
     ///
     /// # Errors
     /// When the kernel has no memory to note it.
@@ -391,7 +394,8 @@ impl Pages {
 mod tests {
     use super::*;
 
-    /// Rings for each pair of 1,024 workers and their replacements took 277 GB of addresses, and each worker visited its part of them.
+    /// Rings for each pair of 1,024 workers and their replacements took 277 GB of addresses, and each worker visited
+    /// its part of them.
     #[test]
     fn the_control_area_grows_with_slots_and_pages_and_not_with_pairs_of_slots() {
         let control_bytes = |slots: usize| {

@@ -10,11 +10,11 @@
 //! 3. a mailbox gives each number out exactly once (`gristmill-ring`, README).
 //!
 //! Pages of a dead worker are taken back only with a proof that it was that worker which has ended
-//! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread. A fork has copies of the ends, which
-//! panic there.
+//! ([`Ended`](gristmill_os::ended::Ended)), and what a worker claims never leaves its thread. A fork has copies of the
+//! ends, which panic there.
 //!
-//! Pairs that must stay and have many readers lie on the [`Shelf`]; `shelf.rs` states its own promise. Its users are counted, and nothing is
-//! cleared while there are any.
+//! Pairs that must stay and have many readers lie on the [`Shelf`]; `shelf.rs` states its own promise. Its users are
+//! counted, and nothing is cleared while there are any.
 //!
 //! ```text
 //!  slot p: Sender                                          slot c: Receiver
@@ -22,8 +22,8 @@
 //!    free list <---------collect()------------  <==mailbox of p== give_back(page)
 //! ```
 //!
-//! A [`Master`] is memory that stays in place. A worker that changes a part of it is [`Inside`], and holds that part's latch. The process that
-//! made it reads it when it is [`Closed`], which it cannot be while somebody is inside.
+//! A [`Master`] is memory that stays in place. A worker that changes a part of it is [`Inside`], and holds that part's
+//! latch. The process that made it reads it when it is [`Closed`], which it cannot be while somebody is inside.
 //!
 //! ```
 //! use gristmill_page::{Pages, Shape};

@@ -8,9 +8,9 @@
 //!                              ^-----touch---------+
 //! ```
 //!
-//! *Access.* A worker that is [`Inside`] sees the array as words, accessed as atomics, and holds the latch of an OS page in which
-//! it changes words. It sees its [`MasterView`] as bytes. While the array is [`Closed`], the process that made it sees it as
-//! bytes; between jobs, by `&mut`. `gate.rs` ensures that nobody is inside then.
+//! *Access.* A worker that is [`Inside`] sees the array as words, accessed as atomics, and holds the latch of an OS
+//! page in which it changes words. It sees its [`MasterView`] as bytes. While the array is [`Closed`], the process
+//! that made it sees it as bytes; between jobs, by `&mut`. `gate.rs` ensures that nobody is inside then.
 
 use std::io;
 use std::marker::PhantomData;
@@ -97,7 +97,8 @@ impl Master {
         (self.is_mine() && self.gate().begin()).then(|| Closed::new(self))
     }
 
-    /// Keeps workers out; `None` in a fork, if it is closed already, if no job has it, or if somebody is inside. Then it stays closed.
+    /// Keeps workers out; `None` in a fork, if it is closed already, if no job has it, or if somebody is inside. Then
+    /// it stays closed.
     pub fn close(&self) -> Option<Closed<'_>> {
         (self.is_mine() && self.gate().close()).then(|| Closed::new(self))
     }
@@ -178,8 +179,8 @@ impl Master {
         assert!(self.is_mine(), "an array is read and filled by the process that made it, not by its workers");
         assert!(self.gate().is_resting(), "an array is read and filled when the workers that use it have ended");
         // SAFETY: the bytes lie inside the page area. No reference into it exists in this process, because this one is
-        // exclusive. In no other process is there one: nobody is inside a resting array, and nobody enters, because only this
-        // process ends its rest, by `begin`, which this reference excludes.
+        // exclusive. In no other process is there one: nobody is inside a resting array, and nobody enters, because
+        // only this process ends its rest, by `begin`, which this reference excludes.
         unsafe { slice::from_raw_parts_mut(self.region.page_area().as_ptr(), self.bytes) }
     }
 
@@ -200,8 +201,9 @@ impl Master {
     #[inline]
     fn words(&self, os_page: usize) -> &[AtomicU64] {
         assert!(os_page < self.os_pages, "OS page {os_page} of an array of {}", self.os_pages);
-        // SAFETY: the page lies inside the page area, which is aligned to 2 MiB; zero and all other bits are valid. While somebody is
-        // inside there is no reference to bytes of the area, in any process, and others reach it as `AtomicU64` only.
+        // SAFETY: the page lies inside the page area, which is aligned to 2 MiB; zero and all other bits are valid.
+        // While somebody is inside there is no reference to bytes of the area, in any process, and others reach it as
+        // `AtomicU64` only.
         unsafe {
             let first = self.region.page_area().add(os_page * os_page_bytes());
             slice::from_raw_parts(first.cast().as_ptr(), os_page_bytes() / size_of::<AtomicU64>())
@@ -230,8 +232,8 @@ impl<'m> Closed<'m> {
         while let Some(first) = (os_page..os_pages).find(is_changed) {
             os_page = (first..os_pages).find(|os_page| !is_changed(os_page)).unwrap_or(os_pages);
             let bytes = first * os_page_bytes()..os_page * os_page_bytes();
-            // SAFETY: views of the original are `MasterView`s, which show their bytes to a worker that is inside only, and
-            // nobody is.
+            // SAFETY: views of the original are `MasterView`s, which show their bytes to a worker that is inside only,
+            // and nobody is.
             unsafe { original.original.write(&array[bytes.clone()], bytes.start)? };
             (first..os_page).for_each(|os_page| self.master.state(os_page).store(SETTLED, Ordering::Relaxed));
         }
@@ -256,8 +258,9 @@ impl<'m> Closed<'m> {
     /// The array with the rest of the last OS page.
     fn os_pages_bytes(&self) -> &[u8] {
         let Master { region, os_pages, .. } = self.master;
-        // SAFETY: these bytes are the page area. Workers change them inside, where nobody is while this lives; this process
-        // changes them through `bytes_mut`, which panics meanwhile, and through `words`, which this reference excludes.
+        // SAFETY: these bytes are the page area. Workers change them inside, where nobody is while this lives; this
+        // process changes them through `bytes_mut`, which panics meanwhile, and through `words`, which this reference
+        // excludes.
         unsafe { slice::from_raw_parts(region.page_area().as_ptr(), os_pages * os_page_bytes()) }
     }
 }

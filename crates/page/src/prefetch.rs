@@ -16,8 +16,8 @@ pub fn prefetch<T>(place: &T) {
 #[inline(always)]
 pub fn prefetch_to_write<T>(place: &mut T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads and writes nothing, and the reference is valid anyway. Processors without the instruction take
-    // it as one that does nothing.
+    // SAFETY: a prefetch reads and writes nothing, and the reference is valid anyway. Processors without the
+    // instruction take it as one that does nothing.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags));
     }

@@ -1,9 +1,9 @@
 //! The shelf: memory for pairs that outlive their writer and have many readers.
 //!
-//! A page goes from one writer to one reader and back. The pairs that one step of a job leaves for the next must stay: they
-//! are written once, read by any worker, read again when a reader dies, and freed all at once when no worker can need them
-//! any more. So the shelf is cut into *extents*. A worker takes an extent for a *generation* and seals *pieces*
-//! of it from the front. When a generation is over, all its extents are free.
+//! A page goes from one writer to one reader and back. The pairs that one step of a job leaves for the next must stay:
+//! they are written once, read by any worker, read again when a reader dies, and freed all at once when no worker can
+//! need them any more. So the shelf is cut into *extents*. A worker takes an extent for a *generation* and seals
+//! *pieces* of it from the front. When a generation is over, all its extents are free.
 //!
 //! ```text
 //!  extent:   | piece, sealed | piece, sealed | being written | free room ... |
@@ -13,9 +13,9 @@
 //! 1. An extent is written by the one worker whose compare-and-swap took it ([`Shelver::take`]).
 //! 2. Only bytes that their writer has given up are read ([`Extent::seal`], checked by [`Reader::read`]).
 //! 3. Extents become free in one way only, by generation ([`Shelf::clear`]); a dead worker's need no other.
-//! 4. Nothing is cleared while a worker holds an [`Extent`] or a [`Reader`]. Each slot counts those of its worker. A clear
-//!    marks the extents, looks at the counts, and only then frees them. A reader is counted before it looks at an
-//!    extent. So one of the two sees the other, and panics. A dead worker's count is not looked at.
+//! 4. Nothing is cleared while a worker holds an [`Extent`] or a [`Reader`]. Each slot counts those of its worker. A
+//!    clear marks the extents, looks at the counts, and only then frees them. A reader is counted before it looks at
+//!    an extent. So one of the two sees the other, and panics. A dead worker's count is not looked at.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -108,8 +108,8 @@ impl Reader<'_> {
             return Err(Overwritten("a piece is read after it was sealed, not before"));
         }
         let start = pages.extent_range(piece.extent).start + start;
-        // SAFETY: the range lies in the page area, which lives as long as 'r. Its writer gave it up (`Extent::seal`), and nobody
-        // takes the extent again before it is cleared, which ends in a panic while this reader lives.
+        // SAFETY: the range lies in the page area, which lives as long as 'r. Its writer gave it up (`Extent::seal`),
+        // and nobody takes the extent again before it is cleared, which ends in a panic while this reader lives.
         Ok(unsafe {
             let start = pages.region().page_area().add(start);
             std::slice::from_raw_parts(start.as_ptr(), bytes)
@@ -141,7 +141,8 @@ impl<'r> Shelf<'r> {
     /// Frees every extent of a generation below `generation`.
     ///
     /// # Errors
-    /// A worker that has not been [declared dead](Pages::declare_dead) holds a [`Reader`] or an [`Extent`]. Then nothing is freed.
+    /// A worker that has not been [declared dead](Pages::declare_dead) holds a [`Reader`] or an [`Extent`]. Then
+    /// nothing is freed.
     pub fn clear(&self, generation: u32) -> Result<(), Overwritten> {
         let ShelfWords { generations, sealed, users, .. } = self.words;
         let touched = 0..self.extents_touched();

@@ -55,7 +55,8 @@ fn end_of_worker(body: impl FnOnce() + Send) -> Ended {
     std::thread::scope(|scope| WorkerThread::spawn(scope, "a worker".to_owned(), body).expect("started").join())
 }
 
-/// The coordinator had only to promise that a worker had ended; with a wrong number its pages were written while it read them.
+/// The coordinator had only to promise that a worker had ended; with a wrong number its pages were written while it
+/// read them.
 #[test]
 #[should_panic(expected = "slot 1 is declared dead when its own worker has ended")]
 fn the_end_of_another_worker_is_no_proof() {

@@ -1,7 +1,7 @@
 //! Batches: records in columns, as the Python side reads them from tables, without an object for each.
 //!
-//! A record is a value, or a tuple of records. Python describes it as an array, `(type, valid, buffers)`, or as a list of
-//! such descriptions.
+//! A record is a value, or a tuple of records. Python describes it as an array, `(type, valid, buffers)`, or as a
+//! list of such descriptions.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -98,7 +98,7 @@ pub struct Row<'p, 'b> {
     pub number: usize,
 }
 
-/// What a [`Row`] is.
+/// The shape of a [`Row`].
 pub enum Item<'p, 'b> {
     None,
     Bool(bool),

@@ -22,7 +22,7 @@ enum Column {
     Float(Vec<f64>),
 }
 
-/// What Python makes an array of: the name of the type, the number of values, and its buffers.
+/// A column for Python: the name of its type, the number of values, and its buffers.
 type Array<'py> = (&'static str, usize, Vec<Bound<'py, PyBytes>>);
 
 #[pymethods]

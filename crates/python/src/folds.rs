@@ -2,7 +2,7 @@
 //!
 //! Known reducers combine numbers natively. What a job meets is known only when it runs, so each form holds as long as
 //! all that the job meets fits it. Something else ends the job with [`Stop::Unfit`], and it runs again with a form that
-//! holds more: see `python/gristmill/engines/coordinator.py`.
+//! holds more: see `python/gristmill/engines/machine/attempts.py`.
 
 use std::collections::BinaryHeap;
 
@@ -11,31 +11,32 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
 use crate::batches::{Batch, Item, Part, Row};
-use crate::exceptions::{NoOrder, NotAPair};
+use crate::exceptions::{Code, NoOrder, NotAPair};
 use crate::groups::{self, Grouped, Partitions};
 use crate::keys::{self, Types};
 use crate::values::{self, Kind, Shown};
 
 /// How a stage ends.
+#[pyclass(eq, from_py_object)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
     /// The words of text, counted without Python.
-    Words,
+    Words {},
     /// The lines of text, without Python: with their counts, or only which there are.
     Lines {
         distinct: bool,
     },
-    Count,
-    Distinct,
-    Sum,
-    Mean,
-    Min,
-    Max,
+    Count {},
+    Distinct {},
+    Sum {},
+    Mean {},
+    Min {},
+    Max {},
     /// A Python function makes records of each key and its values, which it wants as an array of NumPy or as a list.
     Groups {
         arrays: bool,
     },
-    /// The same of whole keys and numbers in columns. The pairs are blocks of rows, and their keys are the numbers of partitions.
+    /// The same for whole keys and numbers in columns. Pairs are blocks of rows, and their keys numbers of partitions.
     Columns {
         arrays: bool,
         partitions: Partitions,
@@ -50,9 +51,9 @@ pub enum End {
         count: usize,
     },
     /// No shuffle: records in the order of the input.
-    Gather,
+    Gather {},
     /// The same, but the records do not become pairs: they are sent as they are made.
-    Stream,
+    Stream {},
 }
 
 impl End {
@@ -63,6 +64,7 @@ impl End {
 }
 
 /// Which keys of a join are in its result.
+#[pyclass(frozen, eq, from_py_object, rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum How {
     Inner,
@@ -77,7 +79,7 @@ pub enum Stop {
     /// A Python function failed, or made what cannot travel.
     Raised(PyErr),
     /// The code of an error: a value, or a key, does not fit the form.
-    Unfit(i32),
+    Unfit(Code),
 }
 
 impl From<PyErr> for Stop {
@@ -86,14 +88,9 @@ impl From<PyErr> for Stop {
     }
 }
 
-/// The code of the error for a value that does not fit the form.
-pub const UNFIT: i32 = 2;
-/// The code of the error for a key that needs a header.
-pub const UNFIT_KEY: i32 = 4;
-
 /// Returns the error for a value that does not fit the form.
 pub fn unfit() -> ProgramError {
-    ProgramError::new("the values need another form").code(UNFIT)
+    ProgramError::new("the values need another form").code(Code::Unfit as i32)
 }
 
 /// Where pairs are built.
@@ -111,7 +108,7 @@ pub struct Origin {
     pub offset: u64,
 }
 
-/// What the Python functions make of a record: an object, or a row of a batch.
+/// A record that Python functions have made: an object, or a row of a batch.
 pub trait Output: Sized {
     /// Calls `with` with the key and the value of a pair.
     fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop>;
@@ -268,7 +265,7 @@ fn key(key: &impl Output, buffers: &mut Buffers) -> Result<Types, Stop> {
 
 /// Writes a key without a header: one whose numbers are all ints.
 fn bare_key(of: &impl Output, buffers: &mut Buffers) -> Result<(), Stop> {
-    if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit(UNFIT_KEY)) }
+    if key(of, buffers)?.are_ints() { Ok(()) } else { Err(Stop::Unfit(Code::UnfitKey)) }
 }
 
 /// Writes a key, and its header behind what is in the buffer of the value.
@@ -307,14 +304,14 @@ impl Number for u64 {
 /// The sum, least or greatest of ints, and their number.
 impl Number for (i64, u64) {
     fn with_key<O: Output, T>(output: &O, with: impl FnOnce(&O, Self) -> Result<T, Stop>) -> Result<T, Stop> {
-        output.with_pair(|key, value| with(key, (value.int().ok_or(Stop::Unfit(UNFIT))?, 1)))
+        output.with_pair(|key, value| with(key, (value.int().ok_or(Stop::Unfit(Code::Unfit))?, 1)))
     }
 
     #[inline(always)]
     fn combine(end: End, a: (i64, u64), b: (i64, u64)) -> (i64, u64) {
         let value = match end {
-            End::Min => a.0.min(b.0),
-            End::Max => a.0.max(b.0),
+            End::Min {} => a.0.min(b.0),
+            End::Max {} => a.0.max(b.0),
             _ => a.0.checked_add(b.0).unwrap_or_else(|| unfit().throw()),
         };
         (value, a.1 + b.1)
@@ -322,7 +319,7 @@ impl Number for (i64, u64) {
 
     fn append(self, end: End, to: &mut Vec<u8>) {
         match end {
-            End::Mean => values::encode_mean(self.0, self.1, to),
+            End::Mean {} => values::encode_mean(self.0, self.1, to),
             _ => values::encode_i64(self.0, to),
         }
     }
@@ -331,24 +328,24 @@ impl Number for (i64, u64) {
 /// The same of floats.
 impl Number for (f64, u64) {
     fn with_key<O: Output, T>(output: &O, with: impl FnOnce(&O, Self) -> Result<T, Stop>) -> Result<T, Stop> {
-        output.with_pair(|key, value| with(key, (value.float().ok_or(Stop::Unfit(UNFIT))?, 1)))
+        output.with_pair(|key, value| with(key, (value.float().ok_or(Stop::Unfit(Code::Unfit))?, 1)))
     }
 
     #[inline(always)]
     fn combine(end: End, a: (f64, u64), b: (f64, u64)) -> (f64, u64) {
         // NaN is the greatest number.
         let value = match end {
-            End::Min if a.0.is_nan() => b.0,
-            End::Min => a.0.min(b.0),
-            End::Max if a.0.is_nan() || b.0.is_nan() => f64::NAN,
-            End::Max => a.0.max(b.0),
+            End::Min {} if a.0.is_nan() => b.0,
+            End::Min {} => a.0.min(b.0),
+            End::Max {} if a.0.is_nan() || b.0.is_nan() => f64::NAN,
+            End::Max {} => a.0.max(b.0),
             _ => a.0 + b.0,
         };
         (value, a.1 + b.1)
     }
 
     fn append(self, end: End, to: &mut Vec<u8>) {
-        values::encode_f64(if end == End::Mean { self.0 / self.1 as f64 } else { self.0 }, to);
+        values::encode_f64(if matches!(end, End::Mean {}) { self.0 / self.1 as f64 } else { self.0 }, to);
     }
 }
 
@@ -368,12 +365,12 @@ impl<N: Number> Fold for N {
 
     fn append(end: End, key: &[u8], number: N, to: &mut Vec<u8>) {
         match end {
-            End::Distinct => return values::encode_key(key, Types::default(), to),
+            End::Distinct {} => return values::encode_key(key, Types::default(), to),
             End::Lines { distinct: true } => return values::encode_text(key, to),
             _ => values::begin_pair(to),
         }
         match end {
-            End::Words | End::Lines { .. } => values::encode_text(key, to),
+            End::Words {} | End::Lines { .. } => values::encode_text(key, to),
             _ => values::encode_key(key, Types::default(), to),
         }
         number.append(end, to);
@@ -402,7 +399,7 @@ impl<N: Number> Fold for (N, Bytes) {
     fn append(end: End, key: &[u8], (number, mut header): (N, &[u8]), to: &mut Vec<u8>) {
         let mut shown = Shown::default();
         shown.see(&mut header);
-        if end == End::Distinct {
+        if matches!(end, End::Distinct {}) {
             return shown.append(key, to);
         }
         values::begin_pair(to);
@@ -445,7 +442,7 @@ impl Fold for Bytes {
         let mut buffers = Buffers::default();
         match end {
             // One pair for the whole chunk, whose key puts it into the order of the input.
-            End::Gather => {
+            End::Gather {} => {
                 let key = [origin.source as u64, origin.offset].map(u64::to_be_bytes).concat();
                 for output in outputs.try_iter()? {
                     let output = output?;
@@ -470,7 +467,7 @@ impl Fold for Bytes {
                 let mut place = groups::BlockPlace { source: origin.source, offset: origin.offset, batch: 0 };
                 for output in outputs.try_iter()? {
                     let output = output?;
-                    let Ok(batch) = output.cast_exact::<Batch>() else { return Err(Stop::Unfit(UNFIT)) };
+                    let Ok(batch) = output.cast_exact::<Batch>() else { return Err(Stop::Unfit(Code::Unfit)) };
                     let (rows, records) = batch.get().records(batch.py())?;
                     if rows == 0 {
                         continue;
@@ -479,7 +476,7 @@ impl Fold for Bytes {
                     let (Some((Kind::Ints, keys)), Some((kind, numbers))) =
                         (values::numbers(key.part), values::numbers(value.part))
                     else {
-                        return Err(Stop::Unfit(UNFIT));
+                        return Err(Stop::Unfit(Code::Unfit));
                     };
                     groups::deal(partitions, place, kind, (keys, numbers), |key, block| out.emit(key, block));
                     place.batch += 1;

@@ -1,4 +1,4 @@
-//! What crosses from the process that runs a job to the one that asked for it: frames, each with a kind and its length.
+//! Frames, which cross from the process that runs a job to the one that asked for it.
 //!
 //! ```text
 //!  B records  |  P progress, as JSON  |  W a sentence  |  others are those of the Python side
@@ -41,8 +41,8 @@ impl Frames {
     }
 }
 
-/// Gathers the records of pairs until they fill a block. A stage that is run again, with another form of values, makes the
-/// same pairs in the same order, so those that were sent are left out.
+/// Gathers the records of pairs until they fill a block. A stage that is run again, with another form of values,
+/// makes the same pairs in the same order, so those that were sent are left out.
 pub struct Blocks<'f> {
     frames: &'f Frames,
     block: Vec<u8>,

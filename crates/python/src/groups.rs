@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::{FixedState, RandomState};
+use pyo3::{pyclass, pymethods};
 
 use crate::batches::{Part, Row, Values};
 use crate::keys::{self, Types};
@@ -18,7 +19,7 @@ use crate::values::Kind;
 pub struct Grouped {
     /// The encoded keys, one behind the other.
     keys: Vec<u8>,
-    /// Of each group where its key ends in `keys`, the types of the numbers in it, and where its rows end in `rows`.
+    /// For each group, the end of its key in `keys`, the types of the numbers in it, and the end of its rows in `rows`.
     groups: Vec<(usize, Types, usize)>,
     rows: Vec<u32>,
 }
@@ -115,24 +116,27 @@ pub struct BlockPlace {
 }
 
 /// How rows are dealt to partitions: by the first bits of a hash, which is the same in all workers of a job.
+#[pyclass(frozen, from_py_object)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partitions {
     bits: usize,
     seed: u64,
 }
 
+#[pymethods]
 impl Partitions {
     /// Makes `1 << bits` partitions. Nobody can choose keys that all fall into one.
-    pub fn new(bits: usize) -> Partitions {
+    #[new]
+    fn new(bits: usize) -> Partitions {
         Partitions { bits: bits.min(BITS_MAX), seed: RandomState::default().hash_one(bits) }
     }
 }
 
 /// Deals rows to partitions by key. Calls `emit` with the key and the value of each block.
 ///
-/// A block has rows of one partition: where they come from, [`HEADER_BYTES`] with the kind of their numbers, and the rows. The pairs of a job are
-/// then few and large, so that sorting and spilling them costs next to nothing, and a reducer has all rows of a partition at once. They fit in the
-/// caches while they are grouped.
+/// A block has rows of one partition: where they come from, [`HEADER_BYTES`] with the kind of their numbers, and
+/// the rows. The pairs of a job are then few and large, so that sorting and spilling them costs next to nothing,
+/// and a reducer has all rows of a partition at once. They fit in the caches while they are grouped.
 pub fn deal(
     Partitions { bits, seed }: Partitions,
     place: BlockPlace,

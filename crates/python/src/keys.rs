@@ -10,15 +10,18 @@
 //!  other    60, the kind of its canonical form, the parts of the form, 00
 //! ```
 //!
-//! Text and bytes in a tuple end with `00 00`, and a zero in them is written as `00 ff`; a key of its own needs neither.
+//! Text and bytes in a tuple end with `00 00`, and a zero in them is written as `00 ff`; a key of its own needs
+//! neither.
 //!
-//! As in a dict, `1`, `1.0` and `True` are one key. Which of them a result shows is known from [`Types`], which travel with
-//! the values: `1` if there was an int among them. Unlike in a dict, NaN is equal to NaN. The canonical form of a key
-//! of another type is made by `python/gristmill/keys.py`, which says what makes keys equal. Such a key is *odd*: it
-//! cannot be read back from its bytes, so it travels beside them; see [`crate::values::encode_header`].
+//! As in a dict, `1`, `1.0` and `True` are one key. Which of them a result shows is known from [`Types`], which
+//! travel with the values: `1` if there was an int among them. Unlike in a dict, NaN is equal to NaN. The canonical
+//! form of a key of another type is made by `python/gristmill/base/keys`, which says what makes keys equal. Such a
+//! key is *odd*: it cannot be read back from its bytes, so it travels beside them; see
+//! [`crate::values::encode_header`].
 //!
-//! A distance needs no end: its terms are prefixes of no other terms, and for those inverted bytes turn the order round,
-//! as 1 / x does. A negative number's distance is inverted as a whole. Only ints have distances without a rest.
+//! A distance needs no end: its terms are prefixes of no other terms, and for those inverted bytes turn the order
+//! round, as 1 / x does. A negative number's distance is inverted as a whole. Only ints have distances without a
+//! rest.
 
 use std::borrow::Cow;
 
@@ -47,8 +50,8 @@ const LESS: u8 = 0x7f;
 /// The distance up to which the length of a term is one byte; this byte stands for longer ones.
 const LONG: u8 = 0xff;
 
-/// Kinds of canonical forms, see `python/gristmill/keys.py`: a plain value that the key is shown as, or that it equals;
-/// a number between two floats; and those whose parts have no order.
+/// Kinds of canonical forms, see `python/gristmill/base/keys`: a plain value that the key is shown as, or that it
+/// equals; a number between two floats; and those whose parts have no order.
 const PLAIN: u8 = 0;
 const EQUAL: u8 = 1;
 const BETWEEN: u8 = 2;
@@ -204,7 +207,7 @@ impl Encoder<'_> {
             Err(error) => return Err(error),
         };
         if self.only_ordered && !is_ordered {
-            let why = key.py().import("gristmill.base.keys")?.call_method1("no_order", (key.get_type(),))?;
+            let why = key.py().import("gristmill.base.keys.forms")?.call_method1("no_order", (key.get_type(),))?;
             return Err(NoOrder::new_err(why.unbind()));
         }
         self.is_odd |= kind != PLAIN;
@@ -283,7 +286,7 @@ fn check_depth(depth: usize) -> PyResult<()> {
 /// Returns the canonical form of a key.
 fn canonical<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    FUNCTION.import(key.py(), "gristmill.base.keys", "canonical")?.call1((key,))
+    FUNCTION.import(key.py(), "gristmill.base.keys.canonical", "canonical")?.call1((key,))
 }
 
 /// Returns the error of a key that has no canonical form, where records are sorted.
@@ -391,7 +394,8 @@ fn put_term(number: &[u8], is_last: bool, flip: u8, to: &mut Vec<u8>) {
     to[start..].iter_mut().for_each(|byte| *byte ^= flip);
 }
 
-/// Returns bits whose order is that of the floats. All zeros are one number, and so are all NaNs, which is the greatest.
+/// Returns bits whose order is that of the floats. All zeros are one number, and so are all NaNs, which is the
+/// greatest.
 fn sortable(number: f64) -> u64 {
     let bits = match number {
         0.0 => 0,

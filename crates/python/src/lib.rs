@@ -8,6 +8,7 @@
 
 // Sorted: a module imports only from those above it (ci/rooms.py).
 mod exceptions;
+mod options;
 mod pickles;
 mod batches;
 mod keys;
@@ -26,16 +27,14 @@ use pyo3::pymodule;
 
 #[pymodule]
 mod _native {
-    use crate::arrays::Array as SharedArray;
     use crate::frames::Frames;
-    use crate::program::Program;
-    use crate::stage::{Side, Stage, describe, summarise};
-    use crate::stream::{Stream, Wanted};
+    use crate::options::listed;
+    use crate::stage::{Request, Stage, describe, summarise};
+    use crate::stream::Stream;
     use crate::timelines::{ToldRun, drawn};
     use crate::{keys, stage, values};
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict, PyList};
-    use std::time::Duration;
 
     #[pymodule_export]
     use crate::arrays::Array;
@@ -44,7 +43,15 @@ mod _native {
     #[pymodule_export]
     use crate::columns::Columns;
     #[pymodule_export]
-    use crate::exceptions::{NoOrder, NotAPair, StageFailed};
+    use crate::exceptions::{Code, Fault, NoOrder, NotAPair, StageFailed};
+    #[pymodule_export]
+    use crate::folds::{End, How};
+    #[pymodule_export]
+    use crate::groups::Partitions;
+    #[pymodule_export]
+    use crate::options::Takes;
+    #[pymodule_export]
+    use crate::program::Form;
     #[pymodule_export]
     use crate::stage::Made;
 
@@ -66,8 +73,8 @@ mod _native {
         values::decode_into(dict, block)
     }
 
-    /// Returns the bytes of a key; the types of the numbers in it; and, if it is odd, the key as a value, else nothing. Of
-    /// equal keys the bits of the types count together, and the least values.
+    /// Returns the bytes of a key; the types of the numbers in it; and, if it is odd, the key as a value, else
+    /// nothing. Of equal keys the bits of the types count together, and the least values.
     #[pyfunction]
     fn encode_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, u32, Bound<'py, PyBytes>)> {
         let (mut bytes, mut types, mut odd) = (Vec::new(), keys::Types::default(), Vec::new());
@@ -104,47 +111,16 @@ mod _native {
         Ok(PyBytes::new(value.py(), &bytes))
     }
 
-    /// Runs a stage. `functions` has the Python functions; see `Functions` in `gristmill/engines/functions.py`. Returns what
-    /// another stage reads, if it is to be kept, and statistics.
+    /// Runs a stage. Returns what another stage reads, if it is to be kept, and statistics.
     #[pyfunction]
-    #[pyo3(signature = (sides, functions, pipe, keep, *, end, form, how=None, descending=false, count=0, limit=None, options=Vec::new(), skip=false, deadline=None, sent=0, arrays=Vec::new(), timeline=false, stream=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn run<'py>(
-        py: Python<'py>,
-        sides: Vec<Side<'py>>,
-        functions: Py<PyAny>,
-        pipe: i32,
-        keep: bool,
-        end: &str,
-        form: &str,
-        how: Option<&str>,
-        descending: bool,
-        count: usize,
-        limit: Option<usize>,
-        options: Vec<(String, String)>,
-        skip: bool,
-        deadline: Option<f64>,
-        sent: u64,
-        arrays: Vec<PyRef<'py, SharedArray>>,
-        timeline: bool,
-        stream: Option<Wanted>,
-    ) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
-        let (end, form) = (stage::end(end, how, descending, count)?, stage::form(form)?);
-        let frames = Frames::new(stage::pipe(pipe)?, sent);
+    fn run<'py>(py: Python<'py>, request: Request<'py>) -> PyResult<(Option<Made>, Bound<'py, PyDict>)> {
+        let (frames, keep) = (Frames::new(stage::pipe(request.pipe)?, request.sent), request.keep);
         let failed = |error: gristmill::Error| match describe(py, &error, frames.sent()) {
             Ok(told) => StageFailed::new_err(told.unbind()),
             Err(other) => other,
         };
-        let mut given = gristmill::Options::default();
-        for (name, value) in options {
-            given.set(&name, value).map_err(failed)?;
-        }
-        let (input, inputs, together) = Stage::input(sides, skip).map_err(failed)?;
-        let arrays = arrays.iter().map(|array| array.0.clone()).collect();
-        let stream = stream.map(Stream::new).transpose()?;
-        let program = Program { end, inputs, functions, arrays, stream, skip };
-        let deadline = deadline.map(Duration::from_secs_f64);
-        let stage = Stage { program, form, input, together, limit, options: given, skip, deadline, timeline };
+        let stream = request.stream.map(Stream::new).transpose()?;
+        let stage = Stage::new(request, stream).map_err(failed)?;
         let (made, summary) = py.detach(|| stage.run(&frames, keep)).map_err(failed)?;
         Ok((made, summarise(py, &summary)?))
     }
@@ -161,10 +137,10 @@ mod _native {
         gristmill_os::machine::processors().usable
     }
 
-    /// Returns the options of the engine: the name of each, and what it does.
+    /// Returns the options of the engine; see [`listed`].
     #[pyfunction]
-    fn options() -> Vec<(&'static str, &'static str)> {
-        gristmill::OPTIONS.iter().map(|option| (option.name, option.help)).collect()
+    fn options() -> Vec<(&'static str, Takes, &'static str, &'static str)> {
+        listed()
     }
 
     /// Lets this process be killed when the thread that forked it ends.

@@ -10,21 +10,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arrays::{Output, with_views};
+use crate::exceptions::Code;
 use crate::folds::{End, Fold, How, Origin, Stop, unfit};
 use crate::groups::{self, PartGroups};
 use crate::keys::{self, Types};
 use crate::stream::Stream;
 use crate::values::{self, Numbers, Shown};
 
-/// The code of an error that the Python side has logged.
-const FAILED: i32 = 1;
-/// The code of the error for text that is not UTF-8.
-const NOT_UTF8: i32 = 3;
-
 /// The records that become of a key are emitted in parts of about this size.
 const PART_BYTES: usize = 1 << 20;
 
-/// What the records of an input are.
+/// The records of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Records {
     /// Lines of text; if not strict, the Python functions decode them.
@@ -33,12 +29,13 @@ pub enum Records {
     Lines,
     /// As many records as bytes; the byte at an offset stands for so many objects of the Python side.
     Places { each: u64, count: u64 },
-    /// What an earlier stage made, which ended so.
+    /// The result of an earlier stage, with its end and form.
     Made(End, Form),
 }
 
 /// The form of the values of a stage.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[pyclass(frozen, eq, hash, from_py_object, rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Form {
     Count,
     Int,
@@ -53,11 +50,11 @@ pub enum Form {
 /// The program of a stage.
 pub struct Program {
     pub end: End,
-    /// What records are, for each tag.
+    /// The records of each input, by tag.
     pub inputs: Vec<Records>,
-    /// The Python functions, as the class `Functions` of `python/gristmill/engines/functions.py` has them.
+    /// The Python functions, as the class `Functions` of `python/gristmill/engines/machine/workers.py` has them.
     pub functions: Py<PyAny>,
-    /// What the functions may write besides their records.
+    /// The shared arrays that the functions may write.
     pub arrays: Vec<Arc<Output>>,
     /// Where the records go, if the end is [`End::Stream`].
     pub stream: Option<Arc<Stream>>,
@@ -108,7 +105,7 @@ impl MapReduce for Words {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        UnicodeWords.map(chunk, out).map_err(|error| error.code(NOT_UTF8))
+        UnicodeWords.map(chunk, out).map_err(|error| error.code(Code::NotUtf8 as i32))
     }
 }
 
@@ -138,7 +135,8 @@ impl MapReduce for Lines {
 
 /// Returns the text of a chunk.
 fn text_of<'c>(chunk: &'c Chunk<'_>) -> Result<&'c str, ProgramError> {
-    str::from_utf8(chunk.bytes()).map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(NOT_UTF8))
+    str::from_utf8(chunk.bytes())
+        .map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(Code::NotUtf8 as i32))
 }
 
 impl Program {
@@ -150,11 +148,11 @@ impl Program {
         out: &mut impl Emit<Bytes, V>,
     ) -> Result<(), ProgramError> {
         with_views(&self.arrays, &mut Vec::new(), |addresses| {
-            let told = |error: PyErr| ProgramError::new(format!("the shared arrays: {error}"));
+            let arrays_failed = |error: PyErr| ProgramError::new(format!("the shared arrays: {error}"));
             let functions = self.functions.bind(py);
-            functions.call_method1(intern!(py, "lend"), (addresses.to_vec(),)).map_err(told)?;
+            functions.call_method1(intern!(py, "lend"), (addresses.to_vec(),)).map_err(arrays_failed)?;
             let mapped = self.map(py, chunk, out);
-            functions.call_method0(intern!(py, "take_back")).map_err(told)?;
+            functions.call_method0(intern!(py, "take_back")).map_err(arrays_failed)?;
             mapped
         })
     }
@@ -179,7 +177,7 @@ impl Program {
             }
         };
         mapped.map_err(|stop| match stop {
-            Stop::Unfit(code) => chunk.too_large(0, "the values need another form").code(code),
+            Stop::Unfit(code) => chunk.too_large(0, "the values need another form").code(code as i32),
             Stop::Raised(error) => {
                 let count = match self.inputs[chunk.tag() as usize] {
                     Records::Places { .. } => chunk.bytes().len(),
@@ -204,8 +202,8 @@ impl Program {
             .bind(py)
             .call_method1(intern!(py, "failed"), (error.clone_ref(py).into_value(py), tag, records, count));
         match told.and_then(|told| told.extract::<(String, bool)>()) {
-            Ok((why, true)) => ProgramError::new(why).code(FAILED),
-            Ok((why, false)) => chunk.too_large(0, why).code(FAILED),
+            Ok((why, true)) => ProgramError::new(why).code(Code::Failed as i32),
+            Ok((why, false)) => chunk.too_large(0, why).code(Code::Failed as i32),
             Err(other) => ProgramError::new(format!("{error}; and telling of it failed: {other}")),
         }
     }
@@ -233,11 +231,11 @@ impl Program {
     /// Returns the records of a chunk as Python sees them.
     fn given<'py>(&self, py: Python<'py>, chunk: &Chunk<'_>) -> Result<Given<'py>, ProgramError> {
         let kind = self.inputs[chunk.tag() as usize];
-        let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
+        let decoding_failed = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
         match kind {
             Records::Text => {
                 let lines = text_of(chunk)?.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
-                PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(made)
+                PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(decoding_failed)
             }
             Records::Lines => {
                 let lines = chunk.bytes().split_inclusive(|byte| *byte == b'\n');
@@ -246,7 +244,7 @@ impl Program {
                     PyBytes::new(py, whole)
                 };
                 let lines = lines.map(line).collect::<Vec<_>>();
-                PyList::new(py, lines).map(Given::from).map_err(made)
+                PyList::new(py, lines).map(Given::from).map_err(decoding_failed)
             }
             Records::Places { each, count } => {
                 let start = chunk.offset() * each;
@@ -254,10 +252,10 @@ impl Program {
                 let range = py
                     .import(intern!(py, "builtins"))
                     .and_then(|builtins| builtins.call_method1(intern!(py, "range"), (start, end)));
-                range.map(Given::from).map_err(made)
+                range.map(Given::from).map_err(decoding_failed)
             }
             Records::Made(end, form) => {
-                let apart = self.end == End::Gather;
+                let apart = matches!(self.end, End::Gather {});
                 match form {
                     Form::Count => made_records::<u64>(py, chunk, end, apart),
                     Form::Int => made_records::<(i64, u64)>(py, chunk, end, apart),
@@ -381,7 +379,7 @@ impl Program {
                     .call_method1(intern!(py, "failed_group"), (error.clone_ref(py).into_value(py), of, values));
                 match told.and_then(|told| told.extract::<Option<String>>()) {
                     Ok(None) => Ok(()),
-                    Ok(Some(why)) => Err(ProgramError::new(why).code(FAILED)),
+                    Ok(Some(why)) => Err(ProgramError::new(why).code(Code::Failed as i32)),
                     Err(other) => Err(ProgramError::new(format!("{error}; and telling of it failed: {other}"))),
                 }
             }
@@ -414,12 +412,12 @@ fn made_records<'py, V: Fold>(
     end: End,
     apart: bool,
 ) -> Result<Given<'py>, ProgramError> {
-    let made = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
+    let decoding_failed = |error: PyErr| ProgramError::new(format!("records for Python: {error}"));
     let (all, mut keys, mut bytes) = (PyList::empty(py), Vec::new(), Vec::new());
     for (key, value) in chunk.pairs::<Bytes, V>()? {
         V::append(end, key, value, &mut bytes);
         if apart {
-            all.append(values::decode_all(py, &bytes).map_err(made)?).map_err(made)?;
+            all.append(values::decode_all(py, &bytes).map_err(decoding_failed)?).map_err(decoding_failed)?;
             keys.push(key.to_vec());
             bytes.clear();
         }
@@ -427,7 +425,7 @@ fn made_records<'py, V: Fold>(
     if apart {
         return Ok(Given { records: all.into_any(), keys: Some(keys) });
     }
-    values::decode_all(py, &bytes).map(Given::from).map_err(made)
+    values::decode_all(py, &bytes).map(Given::from).map_err(decoding_failed)
 }
 
 /// Joins: values begin with their side and the headers of their keys, and the left ones come first.

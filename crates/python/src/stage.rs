@@ -5,16 +5,19 @@ use std::io;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill::{Bytes, Ending, Error, Input, Job, MapReduce, Options, Order, Progress, Result, Summary};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::folds::{End, Fold, How};
+use crate::arrays::Array;
+use crate::exceptions::Fault;
+use crate::folds::{End, Fold};
 use crate::frames::{Blocks, Frames};
-use crate::groups::Partitions;
 use crate::program::{Form, Lines, Program, Records, Typed, Words};
+use crate::stream::{Stream, Wanted};
 use crate::timelines;
 
 /// The result of a stage that another stage reads.
@@ -35,19 +38,38 @@ pub enum Side<'py> {
     Made(Bound<'py, Made>),
 }
 
-/// Everything that Python says of a stage.
+/// A stage as Python asks for it: see `Request` in `python/gristmill/engines/machine/requests.py`.
+#[derive(FromPyObject)]
+pub struct Request<'py> {
+    sides: Vec<Side<'py>>,
+    functions: Py<PyAny>,
+    end: End,
+    form: Form,
+    /// The k of a top-k over counts.
+    limit: Option<usize>,
+    options: Vec<(String, String)>,
+    arrays: Vec<PyRef<'py, Array>>,
+    pub stream: Option<Wanted>,
+    skip: bool,
+    deadline: Option<f64>,
+    timeline: bool,
+    pub pipe: i32,
+    /// The pairs of the result that earlier runs of the stage have sent.
+    pub sent: u64,
+    pub keep: bool,
+}
+
+/// A stage as the engine runs it.
 pub struct Stage {
-    pub program: Program,
-    pub form: Form,
-    pub input: Input,
-    /// Of inputs whose records are places: how many are mapped together.
-    pub together: Option<u64>,
-    /// Of a count whose greatest are wanted: how many.
-    pub limit: Option<usize>,
-    pub options: Options,
-    pub skip: bool,
-    pub deadline: Option<std::time::Duration>,
-    pub timeline: bool,
+    program: Program,
+    form: Form,
+    input: Input,
+    /// The records that are mapped together, if they are places.
+    together: Option<u64>,
+    limit: Option<usize>,
+    options: Options,
+    deadline: Option<Duration>,
+    timeline: bool,
 }
 
 /// The greatest number of records that the engine sets aside.
@@ -56,8 +78,22 @@ const BAD_RECORDS_MAX: u32 = 1_000_000;
 const PLACES_MAX: u64 = 16 << 20;
 
 impl Stage {
+    /// Makes a stage of what Python asks for.
+    pub fn new(request: Request<'_>, stream: Option<Arc<Stream>>) -> Result<Stage> {
+        let Request { end, form, functions, limit, skip, timeline, .. } = request;
+        let mut options = Options::default();
+        for (name, value) in request.options {
+            options.set(&name, value)?;
+        }
+        let (input, inputs, together) = Stage::input(request.sides, skip)?;
+        let arrays = request.arrays.iter().map(|array| array.0.clone()).collect();
+        let program = Program { end, inputs, functions, arrays, stream, skip };
+        let deadline = request.deadline.map(Duration::from_secs_f64);
+        Ok(Stage { program, form, input, together, limit, options, deadline, timeline })
+    }
+
     /// Makes an input of its sides.
-    pub fn input(sides: Vec<Side<'_>>, skip: bool) -> Result<(Input, Vec<Records>, Option<u64>)> {
+    fn input(sides: Vec<Side<'_>>, skip: bool) -> Result<(Input, Vec<Records>, Option<u64>)> {
         let (mut all, mut kinds, mut together) = (None::<Input>, Vec::new(), None);
         for (tag, side) in sides.into_iter().enumerate() {
             let (input, kind) = match side {
@@ -91,7 +127,7 @@ impl Stage {
     /// Runs the stage. Its result goes to `frames` in order, or becomes the input of other stages.
     pub fn run(self, frames: &Frames, keep: bool) -> Result<(Option<Made>, Summary)> {
         match self.program.end {
-            End::Words => return self.run_typed(Job::new(&Words, self.input.clone()), frames, keep),
+            End::Words {} => return self.run_typed(Job::new(&Words, self.input.clone()), frames, keep),
             End::Lines { .. } => return self.run_typed(Job::new(&Lines, self.input.clone()), frames, keep),
             _ => {}
         }
@@ -137,7 +173,7 @@ impl Stage {
     {
         let end = self.program.end;
         // If a Python function crashes, the pairs that native reducers have already reduced are kept.
-        let apart = end.reduces_natively() && !matches!(end, End::Words | End::Lines { .. } | End::Stream);
+        let apart = end.reduces_natively() && !matches!(end, End::Words {} | End::Lines { .. } | End::Stream {});
         let mut job = job.reduce_apart(apart).options(&self.options).timeline(self.timeline);
         if self.program.stream.is_some() {
             // A sample would call the functions, and what they make would be sent.
@@ -146,7 +182,7 @@ impl Stage {
         for array in &self.program.arrays {
             job = array.written_by(job);
         }
-        if self.skip {
+        if self.program.skip {
             job = job.skip_bad_records(BAD_RECORDS_MAX);
         }
         if let Some(limit) = self.deadline {
@@ -185,79 +221,34 @@ fn tell(now: Progress, frames: &Frames) {
     _ = frames.send(b'P', text.as_bytes());
 }
 
-/// Reads how a stage ends from its name.
-pub fn end(name: &str, how: Option<&str>, descending: bool, count: usize) -> PyResult<End> {
-    Ok(match name {
-        "words" => End::Words,
-        "lines" => End::Lines { distinct: false },
-        "distinct-lines" => End::Lines { distinct: true },
-        "count" => End::Count,
-        "distinct" => End::Distinct,
-        "sum" => End::Sum,
-        "mean" => End::Mean,
-        "min" => End::Min,
-        "max" => End::Max,
-        "groups" => End::Groups { arrays: false },
-        "arrays" => End::Groups { arrays: true },
-        "columns" => End::Columns { arrays: false, partitions: Partitions::new(count) },
-        "column-arrays" => End::Columns { arrays: true, partitions: Partitions::new(count) },
-        "join" => End::Join(match how {
-            Some("inner") => How::Inner,
-            Some("left") => How::Left,
-            Some("right") => How::Right,
-            Some("full") => How::Full,
-            Some("anti") => How::Anti,
-            how => return Err(PyValueError::new_err(format!("no join {how:?}"))),
-        }),
-        "sort" => End::Sort { descending },
-        "top" => End::Top { count },
-        "gather" => End::Gather,
-        "stream" => End::Stream,
-        name => return Err(PyValueError::new_err(format!("no end {name:?}"))),
-    })
-}
-
-/// Reads a form from its name.
-pub fn form(name: &str) -> PyResult<Form> {
-    Ok(match name {
-        "count" => Form::Count,
-        "int" => Form::Int,
-        "float" => Form::Float,
-        "count-shown" => Form::CountShown,
-        "int-shown" => Form::IntShown,
-        "float-shown" => Form::FloatShown,
-        "any" => Form::Any,
-        name => return Err(PyValueError::new_err(format!("no form {name:?}"))),
-    })
-}
-
-/// What Python learns of an error of the engine: its kind, its text, its place, and how many pairs were sent before.
+/// Describes an error of the engine to Python: its cause, text and place, and the number of pairs that were sent
+/// before.
 pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
     told.set_item("sent", sent)?;
     told.set_item("text", error.to_string())?;
-    let kind = match error {
+    let fault = match error {
         Error::Rejected { path, offset, line, why, code } => {
             told.set_item("place", (path, line, offset))?;
             told.set_item("why", why)?;
             told.set_item("code", code)?;
-            "rejected"
+            Fault::Input
         }
         Error::Program { why, code, .. } => {
             told.set_item("why", why)?;
             told.set_item("code", code)?;
-            "program"
+            Fault::Other
         }
         Error::RecordFailed { path, offset, line, attempts, .. } => {
             told.set_item("place", (path, line, offset))?;
             told.set_item("attempts", attempts)?;
-            "died"
+            Fault::Died
         }
         Error::TaskFailed { attempts, .. } | Error::ReduceFailed { attempts, .. } => {
             told.set_item("attempts", attempts)?;
-            "died"
+            Fault::Died
         }
-        Error::TooManyDeaths { .. } | Error::TooManyFailures { .. } => "died",
+        Error::TooManyDeaths { .. } | Error::TooManyFailures { .. } => Fault::Died,
         Error::Input { .. }
         | Error::Read { .. }
         | Error::NoInput { .. }
@@ -265,23 +256,22 @@ pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Boun
         | Error::Truncated { .. }
         | Error::RecordTooLong { .. }
         | Error::QuoteOpen { .. }
-        | Error::TooManyBadRecords { .. } => "input",
+        | Error::TooManyBadRecords { .. } => Fault::Input,
         Error::MemoryRefused { .. }
         | Error::TooLarge { .. }
         | Error::Spill { .. }
         | Error::SpillDamaged { .. }
         | Error::Spool { .. }
-        | Error::Deadline { .. } => "resource",
-        Error::Cancelled => "cancelled",
-        Error::Setting(_) => "setting",
-        Error::ThreadsRunning { .. } => "threads",
-        _ => "other",
+        | Error::Deadline { .. } => Fault::Resource,
+        Error::Cancelled => Fault::Cancelled,
+        Error::Setting(_) => Fault::Setting,
+        _ => Fault::Other,
     };
-    told.set_item("kind", kind)?;
+    told.set_item("fault", fault)?;
     Ok(told)
 }
 
-/// What Python learns of a stage that has run.
+/// Tells Python how a stage has run.
 pub fn summarise<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let told = PyDict::new(py);
     told.set_item("seconds", summary.wall_ns as f64 / 1e9)?;

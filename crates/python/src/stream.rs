@@ -7,11 +7,12 @@
 //!  flags: 1 the last byte ends a record, 2 the task has ended
 //! ```
 //!
-//! The program puts tasks into the order of the input, and takes each of them once: `python/gristmill/engines/streams.py`. A
-//! task that is mapped again, because its worker died, is another attempt and sends everything again.
+//! The program puts tasks into the order of the input, and takes each of them once:
+//! `python/gristmill/engines/machine/streams.py`. A task that is mapped again, because its worker died, is another
+//! attempt and sends everything again.
 //!
-//! A worker that is ahead of the program waits: at most [`AHEAD_BYTES`] of a task are sent before it is the task that the program
-//! wants next. The program writes the number of that task into a file in memory, the *turn*.
+//! A worker that is ahead of the program waits: at most [`AHEAD_BYTES`] of a task are sent before it is the task
+//! that the program wants next. The program writes the number of that task into a file in memory, the *turn*.
 
 use std::cell::RefCell;
 use std::fs::File;

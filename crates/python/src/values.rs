@@ -6,8 +6,9 @@
 //!  0d many ints, 8 each | 0e many floats, 8 each
 //! ```
 //!
-//! Text, bytes, pickles and keys have their length in front (4 bytes), tuples, lists and dicts the number of their items.
-//! Many ints or floats are as many values, with their number in front; only values of a group are written so.
+//! Text, bytes, pickles and keys have their length in front (4 bytes), tuples, lists and dicts the number of their
+//! items. Many ints or floats are as many values, with their number in front; only values of a group are written
+//! so.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -214,8 +215,8 @@ pub fn merged(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The key that stands for equal ones: the plain ones, if there are any, by the types of their numbers; else the least of the
-/// odd ones as bytes, so that it does not depend on the order in which they come.
+/// The key that stands for equal ones: the plain ones, if there are any, by the types of their numbers; else the
+/// least of the odd ones as bytes, so that it does not depend on the order in which they come.
 #[derive(Default)]
 pub struct Shown {
     types: Types,

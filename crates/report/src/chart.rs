@@ -10,7 +10,7 @@ const LETTER_WIDTH: f64 = 0.64 * LETTER_HEIGHT;
 
 /// A text in a chart.
 pub struct Label {
-    /// What it says.
+    /// Its words.
     pub text: String,
     anchor: Anchor,
     x: f64,

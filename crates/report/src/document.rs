@@ -3,7 +3,8 @@
 /// The number of rows that a table shows.
 const ROWS_MAX: usize = 1000;
 
-/// Returns a page with this title. Its body is HTML, in the colours of the style sheet `page.css`, which `styles` adds to.
+/// Returns a page with this title. Its body is HTML, in the colours of the style sheet `page.css`, which `styles` adds
+/// to.
 ///
 /// ```
 /// let page = gristmill_report::document("Gristmill", &[], "<h1>Grain</h1>");
@@ -18,7 +19,8 @@ pub fn document(title: &str, styles: &[&str], body: &str) -> String {
     )
 }
 
-/// Returns a table. Names of columns and rows are HTML; a row has its cells. Of very many rows, only the first thousand are shown.
+/// Returns a table. Names of columns and rows are HTML; a row has its cells. Of very many rows, only the first
+/// thousand are shown.
 ///
 /// ```
 /// let table = gristmill_report::table(&["program"], ["<td>xz</td>".to_owned()].into_iter());

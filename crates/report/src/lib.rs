@@ -1,7 +1,7 @@
 //! Reports for people: messages on a terminal, pages, text, charts, and the timeline of a job.
 //!
-//! A page is one file of HTML that needs nothing else: no script, no font, no picture. The command and the Python package
-//! make such pages.
+//! A page is one file of HTML that needs nothing else: no script, no font, no picture. The command and the Python
+//! package make such pages.
 
 // Sorted: a module imports only from those above it (ci/rooms.py).
 pub mod text;

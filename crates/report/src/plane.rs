@@ -40,7 +40,8 @@ pub struct Axis {
     pub name: &'static str,
 }
 
-/// Draws dots and lines between two axes, as SVG for a page. [`STYLE`] has what all such pictures need, and each page adds the colours of its classes.
+/// Draws dots and lines between two axes, as SVG for a page. [`STYLE`] has what all such pictures need, and each page
+/// adds the colours of its classes.
 ///
 /// ```
 /// use gristmill_report::plane::{Axis, Dot, plane};

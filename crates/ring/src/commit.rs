@@ -4,8 +4,8 @@ use crate::sync::{AtomicU64, Ordering, fence};
 
 /// The commit word of one map worker.
 ///
-/// Pages of epochs up to [`committed`](CommitWord::committed) count. Epochs are numbered from 1; 0 means that nothing is
-/// committed.
+/// Pages of epochs up to [`committed`](CommitWord::committed) count. Epochs are numbered from 1; 0 means that nothing
+/// is committed.
 ///
 /// ```
 /// use gristmill_ring::{CommitWord, sync::AtomicU64};
@@ -42,18 +42,20 @@ impl<'a> CommitWord<'a> {
 
     /// Commits `epoch`, then looks for unclaimed work.
     ///
-    /// `look` reads a word that every worker changes before it begins the work that it commits next, and returns whether
-    /// unclaimed work is left. If so, the caller need not announce that all is committed, because a later commit will follow.
-    /// Otherwise it must. An ordinary load after the commit could be done before the store: the caller would then see work
-    /// that another worker takes a moment later, and its own commit would be announced by neither.
+    /// `look` reads a word that every worker changes before it begins the work that it commits next, and returns
+    /// whether unclaimed work is left. If so, the caller need not announce that all is committed, because a later
+    /// commit will follow. Otherwise it must. An ordinary load after the commit could be done before the store: the
+    /// caller would then see work that another worker takes a moment later, and its own commit would be announced by
+    /// neither.
     ///
     /// # Panics
     ///
     /// As [`CommitWord::commit`].
     pub fn commit_and_look<R>(&self, epoch: u64, look: impl FnOnce() -> R) -> R {
         self.commit(epoch);
-        // PAIRS WITH Doorbell::ring, fence: that of the worker that took the last work and announces it. If `look` does not see
-        // that it was taken, that fence comes after this one, and the worker that is rung sees this commit.
+        // PAIRS WITH Doorbell::ring, fence: that of the worker that took the last work and announces it. If `look`
+        // does not see that it was taken, that fence comes after this one, and the worker that is rung sees this
+        // commit.
         fence(Ordering::SeqCst);
         look()
     }

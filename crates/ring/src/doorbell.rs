@@ -66,8 +66,8 @@ impl<'a> Doorbell<'a> {
 
     /// Wakes the sleeper regardless of the word.
     ///
-    /// The coordinator calls it after it has declared a worker dead. The dead worker may have marked this sleeper awake and
-    /// died before the wake; from then on `ring` would believe the sleeper to be awake.
+    /// The coordinator calls it after it has declared a worker dead. The dead worker may have marked this sleeper
+    /// awake and died before the wake; from then on `ring` would believe the sleeper to be awake.
     pub fn ring_after_death(&self, futex: &impl Futex) {
         self.word.swap(AWAKE, Ordering::Release);
         futex.wake(self.word);

@@ -9,8 +9,8 @@ const FREE: u32 = 0;
 ///
 /// At most one living worker holds it. The latch of a dead worker can be taken over. 0 means that no worker holds it.
 ///
-/// Numbers of workers are never used twice while the latch exists. So the number of a dead worker leaves the word only by a
-/// takeover, and only one of the workers that try succeeds.
+/// Numbers of workers are never used twice while the latch exists. So the number of a dead worker leaves the word only
+/// by a takeover, and only one of the workers that try succeeds.
 ///
 /// ```
 /// use gristmill_ring::{Latch, sync::AtomicU32};
@@ -37,10 +37,11 @@ impl<'a> Latch<'a> {
 
     /// Takes the latch for `worker`, unless a living worker holds it.
     ///
-    /// After `true`, all changes of earlier holders are visible, those of a dead one included. The caller must find out what
-    /// a dead holder left undone.
+    /// After `true`, all changes of earlier holders are visible, those of a dead one included. The caller must find
+    /// out what a dead holder left undone.
     ///
-    /// `is_dead` must be certain, and order the caller after the death (an acquire load of a word that was stored after it).
+    /// `is_dead` must be certain, and order the caller after the death (an acquire load of a word that was stored
+    /// after it).
     pub fn try_take(&self, worker: u32, is_dead: impl FnOnce(u32) -> bool) -> bool {
         debug_assert_ne!(worker, FREE, "workers are numbered from 1");
         // Acquire PAIRS WITH the store in release.

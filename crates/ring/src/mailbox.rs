@@ -1,19 +1,20 @@
 //! A mailbox of page numbers: any worker puts numbers in, its owner takes all of them out.
 //!
-//! The numbers in a mailbox are a chain. `first` names the number that was put in last, and each number has a link that names
-//! the one before it:
+//! The numbers in a mailbox are a chain. `first` names the number that was put in last, and each number has a link
+//! that names the one before it:
 //!
 //! ```text
 //!   first    9 ----> 4 ----> 7 ----> none       put in: 7, then 4, then 9
 //!                   links[9] links[4] links[7]
 //! ```
 //!
-//! Putting in is one compare-and-swap of `first`, and taking out is one swap of it for "none". A number is in one mailbox at a
-//! time, so one link for each number is enough for all mailboxes: what they take does not grow with the pairs of workers that
-//! might write to each other. A mailbox that nobody has written to is a word of zero that nobody has touched.
+//! Putting in is one compare-and-swap of `first`, and taking out is one swap of it for "none". A number is in one
+//! mailbox at a time, so one link for each number is enough for all mailboxes: what they take does not grow with the
+//! pairs of workers that might write to each other. A mailbox that nobody has written to is a word of zero that nobody
+//! has touched.
 //!
-//! The bits of a word above those of the largest number are a check of the number. A word that somebody else has written,
-//! through a stray pointer, is found when the chain is taken out, unless it happens to be right.
+//! The bits of a word above those of the largest number are a check of the number. A word that somebody else has
+//! written, through a stray pointer, is found when the chain is taken out, unless it happens to be right.
 
 use std::fmt;
 
@@ -24,7 +25,8 @@ const NONE: u32 = 0;
 /// An odd number whose bits are spread, for the checks of words.
 const SPREAD: u32 = 0x9e37_79b1;
 
-/// A shared word has a value that no worker gives it: somebody else has written to it. Says which word, or what is wrong.
+/// A shared word has a value that no worker gives it: somebody else has written to it. Says which word, or what is
+/// wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overwritten(pub &'static str);
 
@@ -59,15 +61,16 @@ pub struct Mailbox<'a> {
 }
 
 impl<'a> Mailbox<'a> {
-    /// The mailbox whose chain begins in `first`. `links` has a link for each number that there is, and all mailboxes have
-    /// the same.
+    /// The mailbox whose chain begins in `first`. `links` has a link for each number that there is, and all mailboxes
+    /// have the same.
     pub fn new(first: &'a AtomicU32, links: &'a [AtomicU32]) -> Mailbox<'a> {
         Mailbox { first, links }
     }
 
     /// Puts `page` in. Whoever takes it out sees everything that this thread wrote before.
     ///
-    /// The number is in no mailbox, and the caller is the only one who may put it into one: it writes the number's link.
+    /// The number is in no mailbox, and the caller is the only one who may put it into one: it writes the number's
+    /// link.
     ///
     /// # Panics
     ///
@@ -79,8 +82,8 @@ impl<'a> Mailbox<'a> {
         let mut first = self.first.load(Ordering::Relaxed);
         loop {
             link.store(if first == NONE { self.word(self.end()) } else { first }, Ordering::Relaxed);
-            // PAIRS WITH take_all, swap of first: the link, and the page, are written before the chain has them. A later put is a
-            // read-modify-write too, and passes on what this one published.
+            // PAIRS WITH take_all, swap of first: the link, and the page, are written before the chain has them. A
+            // later put is a read-modify-write too, and passes on what this one published.
             match self.first.compare_exchange_weak(first, word, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => first = now,

@@ -156,8 +156,8 @@ fn a_page_holds_what_was_written_before_it_was_put_in() {
 
 #[test]
 fn of_two_workers_that_put_pages_in_at_once_none_is_lost_and_each_keeps_its_order() {
-    // The consumer takes the second page of a chain without having seen the put that brought it: the put after it passes on
-    // what that one published.
+    // The consumer takes the second page of a chain without having seen the put that brought it: the put after it
+    // passes on what that one published.
     bounded(3).check(|| {
         let (words, pages) = share((Words::new(4), pages::<4>()));
         let [mailbox] = words.mailboxes();
@@ -205,8 +205,8 @@ fn a_page_is_written_again_only_after_it_was_returned() {
     });
 }
 
-/// The word that names the newest page holds the same number again although the chain under it has changed: a compare-and-swap
-/// that began before must not join the new chain to the old one.
+/// The word that names the newest page holds the same number again although the chain under it has changed: a
+/// compare-and-swap that began before must not join the new chain to the old one.
 #[test]
 fn a_number_that_comes_back_between_the_look_and_the_swap_does_no_harm() {
     bounded(4).check(|| {
@@ -346,8 +346,8 @@ fn pages_put_in_before_a_commit_are_found_after_it() {
     });
 }
 
-/// Two workers and two tasks, of which the first worker has begun one. Who finds nothing left to begin when it has committed tells
-/// the coordinator, which then looks for both commits: if one is missing, it must be told again.
+/// Two workers and two tasks, of which the first worker has begun one. Who finds nothing left to begin when it has
+/// committed tells the coordinator, which then looks for both commits: if one is missing, it must be told again.
 fn last_commit_is_told(commit: fn(CommitWord<'_>, &AtomicU32) -> bool) {
     loom::model(move || {
         let (begun, bell) = share((AtomicU32::new(1), AtomicU32::new(0)));

@@ -1,8 +1,9 @@
 //! Programs whose limit is known, to try a diagnosis on: `zoo KIND WORKERS [STRENGTH]`.
 //!
 //! The workers are threads. With any number of them a kind does the same work, which takes about a second with one.
-//! The strength multiplies what limits it; where it says so, it divides the work between two waits. `bench/zoo.sh` runs all kinds, and sets the limits that a program cannot set
-//! for itself: a slow disk, a quota of processors, an allocator with a single lock.
+//! The strength multiplies what limits it; where it says so, it divides the work between two waits. `bench/zoo.sh`
+//! runs all kinds, and sets the limits that a program cannot set for itself: a slow disk, a quota of processors, an
+//! allocator with a single lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::{black_box, spin_loop};
@@ -212,8 +213,8 @@ fn serial(workers: u64, strength: u64) {
     each(workers, |_| turn(SECOND * 3 / 10 / workers));
 }
 
-/// Asks for memory, touches some of it and gives it back, which the other processors must hear of. With more strength, less of it
-/// is touched at a time.
+/// Asks for memory, touches some of it and gives it back, which the other processors must hear of. With more strength,
+/// less of it is touched at a time.
 fn faults(workers: u64, strength: u64) {
     const BYTES: usize = 64 << 20;
     const PAGES: u64 = 400_000;

@@ -4,7 +4,7 @@
 //!  diagnose  laws of scaling, accounts of the workers' time, and what stops them; only computes
 //!  section   the parts of a report
 //!  run       one run of a command with all its processes, and the order of the runs
-//!  request   what is asked for
+//!  request   a request of the command
 //!  measure   all runs: those whose times count, those whose threads are sampled, and experiments
 //!  report    the report for a terminal, a page, and a program
 //!  scale     from a request to its report

@@ -1,4 +1,4 @@
-//! What is asked for: the command, the numbers of workers, and how much is measured.
+//! A request: the command, the numbers of workers, and how much is measured.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -52,7 +52,8 @@ impl Report {
     }
 }
 
-/// Analyses times measured elsewhere: a number of workers and seconds in each line. The machine had this many `processors`.
+/// Analyses times measured elsewhere: a number of workers and seconds in each line. The machine had this many
+/// `processors`.
 ///
 /// # Errors
 /// There are too few times, or a line has none.
@@ -79,7 +80,8 @@ pub fn analyse(title: &str, table: &str, processors: Option<u64>) -> Result<Repo
     Ok(Report { curve, about, evidence: None, marks: BTreeMap::new() })
 }
 
-/// Runs a command with several numbers of workers. Returns nothing if this process was asked to end, and has not ended yet.
+/// Runs a command with several numbers of workers. Returns nothing if this process was asked to end, and has not ended
+/// yet.
 ///
 /// # Errors
 /// [`Error::Setting`] if the request makes no sense. Otherwise nothing could be measured, or the system refuses.
@@ -138,8 +140,8 @@ fn title(program: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// Keeps the times of an application for later plans. Those of a growing input are of many inputs, and what prepares a run may
-/// have emptied the page cache.
+/// Keeps the times of an application for later plans. Those of a growing input are of many inputs, and what prepares a
+/// run may have emptied the page cache.
 fn keep(
     request: &Request,
     applications: &Applications,

@@ -1,1 +1,1 @@
-"""What every other room stands on: errors, settings, files, pickles, keys, blocks of records, words for people."""
+"""The ground floor: errors, settings, files, pickles, keys, blocks of records, words for people."""

@@ -33,7 +33,7 @@ def decode_into(found: dict[Any, Any], block: bytes) -> None:
 
 @contextlib.contextmanager
 def _keeping_all() -> Iterator[None]:
-    """Turns garbage collection off while records are made: all of them are in use, so looking for garbage among them is wasted time."""
+    """Turns garbage collection off while records are made: all of them are in use."""
     collects = gc.isenabled()
     gc.disable()
     try:

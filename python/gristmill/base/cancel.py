@@ -40,7 +40,10 @@ class Token:
 
     @contextmanager
     def on_cancel(self, end: Callable[[], None]) -> Iterator[None]:
-        """Calls `end`, which must not wait, if the job is cancelled inside the block, or has been before. After it, never."""
+        """Calls `end`, which must not wait, if the job is cancelled inside the block, or has been before.
+
+        After it, never.
+        """
         number = next(self._numbers)
         with self._lock:
             self._ends[number] = end

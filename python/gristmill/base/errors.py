@@ -45,7 +45,10 @@ class PlanError(GristmillError):
 
 
 class PairsNeeded(PlanError):
-    """A record has no key or value to order it by. Raised in workers, where a function's own :class:`PlanError` is another error."""
+    """A record has no key or value to order it by.
+
+    Raised in workers, where a function's own :class:`PlanError` is another error.
+    """
 
 
 class InputError(GristmillError):
@@ -202,7 +205,7 @@ def raise_as(kind: str, message: str, fields: dict[str, Any], cause: bytes | Non
 
 
 def user_traceback(error: BaseException) -> str:
-    """Returns the traceback of an exception without the lines of this package: those of the user in the worker, and in the program."""
+    """Returns the user's lines of a traceback, in the worker and in the program, without those of this package."""
     if isinstance(error, JobError) and error.traceback_text:
         here = _of_user(TracebackException.from_exception(error, compact=True)).format(chain=False)
         return f"{error.traceback_text.rstrip()}\n\n{_THEN}\n\n{''.join(here)}"
@@ -225,7 +228,7 @@ def _of_user(found: TracebackException) -> TracebackException:
 
 
 def install() -> None:
-    """Lets Python show an error of this package that nobody caught as :func:`user_traceback` does, unless the program has its own way."""
+    """Lets Python show uncaught errors as :func:`user_traceback` does, unless the program has its own way."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
 

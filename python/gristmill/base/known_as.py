@@ -1,4 +1,4 @@
-"""Names that outlive a move: users' pickles, and tracebacks, know a module by one name, wherever it is."""
+"""The name by which users' pickles and tracebacks know a module, wherever it lies."""
 
 from __future__ import annotations
 

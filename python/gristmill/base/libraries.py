@@ -9,7 +9,10 @@ from .errors import PlanError
 
 
 def library(name: str, function: str) -> Any:
-    """Imports a library for a function of this package. Raises an error that says how to install it if it is missing."""
+    """Imports a library for a function of this package.
+
+    Raises an error that says how to install it if it is missing.
+    """
     try:
         return import_module(name)
     except ImportError as error:

@@ -1,7 +1,6 @@
 """The values that settings take: how each is written, what it may be, and how it is listed for people.
 
-The engine's own table has the names of its options and what they do. This module knows their kinds and defaults; a test compares
-both with docs/options.md, which is made of the engine's table.
+The engine's own table says what its options are called, take and do. This module has the settings of the package, and words for both.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +41,8 @@ class Kind:
 
     #: For people, after "give".
     words: str
-    #: Turns a given value into one of the setting's unit. Raises `ValueError`, `TypeError` or `KeyError` for other values.
+    #: Turns a given value into one of the setting's unit. Raises `ValueError`, `TypeError` or `KeyError` for other
+    #: values.
     of: Callable[[Any], Any]
     #: The value without the setting, for people.
     default: str
@@ -115,7 +115,7 @@ def folder(value: Any) -> str:
 
 
 def _counts(default: str, among: range = _ANY) -> Kind:
-    bounds = "" if among is _ANY else f" from {among.start} to {among.stop - 1}"
+    bounds = "" if among == _ANY else f" from {among.start} to {among.stop - 1}"
     return Kind(f"a whole number{bounds}", lambda value: count(value, among), default)
 
 
@@ -138,7 +138,7 @@ def _one_of(default: str, *names: str) -> Kind:
 
 
 #: The settings of this package, with what they do. Those of :class:`gristmill.Settings`, in its order.
-OWN: Mapping[str, tuple[Kind, str]] = {
+OWN: dict[str, tuple[Kind, str]] = {
     "workers": (
         _counts("one for each processor, fewer for short jobs", _WORKERS),
         "The number of processes that run your functions at the same time",
@@ -163,31 +163,39 @@ OWN: Mapping[str, tuple[Kind, str]] = {
         "Where jobs run: on this machine, on Spark, or in this process in plain Python",
     ),
 }
-#: The kinds of the engine's options.
-ENGINE: Mapping[str, Kind] = {
-    "map_workers": _counts("half the processors", _WORKERS),
-    "reduce_workers": _counts("half the processors", _WORKERS),
-    "map_at_once": _counts("the number of workers, or of processors if that is not set", _WORKERS),
-    "isolation": _one_of("process", "process", "thread"),
-    "placement": _one_of("auto", "auto", "pinned", "by-node", "off"),
-    "retries": _counts("2"),
-    "task_timeout": _seconds("no limit"),
-    "max_failures": _counts("32, or the number of workers if that is more"),
-    "exchange": _one_of("pipelined", "pipelined", "barrier"),
-    "buffer": _one_of("auto", "auto", "array", "hash", "dense"),
-    "combine": _one_of("both", "both", "map", "reduce", "off"),
-    "combine_after": _counts("no limit"),
-    "pages": _one_of("reuse", "fresh", "reuse", "prealloc"),
-    "page_bytes": _bytes("by the number of workers"),
-    "partitions": _counts("64, or 2 for each reducer if that is more", range(1, 4097)),
-    "split_bytes": _bytes("by the size of the input and the time that a byte takes"),
-    "chunk_bytes": _bytes("256KiB"),
-    "sample": _switches(True),
-    "deterministic": _switches(False),
-    "keep_free": _bytes("a tenth of what is free when the job begins"),
-}
-#: An option that is newer than this table.
-_UNKNOWN = Kind("a value as the command takes it", str, "see the command")
+#: Options of the engine that are settings of this package, with the same name or another.
+_OURS = ("workers", "memory", "spill-dir", "skip-bad-records", "deadline")
+#: Defaults of options for which the engine has no words, or which this package chooses.
+_DEFAULTS = {"map_at_once": "the number of workers, or of processors if that is not set", "combine_after": "no limit"}
+
+
+def _engine() -> Iterator[tuple[str, tuple[Kind, str]]]:
+    """The options of the engine, as its own table has them; none if the native part is missing."""
+    try:
+        from .. import _native
+    except ImportError:
+        return
+    for option, takes, words, about in _native.options():
+        name = option.replace("-", "_")
+        default = _DEFAULTS.get(name, words)
+        match takes:
+            case _native.Takes.Switch(default=is_on):
+                # The help of the command describes a switch by its change.
+                kind, about = _switches(is_on), f"False: {about[0].lower()}{about[1:]}" if is_on else about
+            case _native.Takes.Count(least=least, most=most):
+                kind = _counts(default, range(least, most + 1))
+            case _native.Takes.OneOf(names=names):
+                kind = _one_of(default, *names)
+            case _native.Takes.Bytes():
+                kind = _bytes(default)
+            case _:
+                kind = _seconds(default)
+        if option not in _OURS:
+            yield name, (kind, about)
+
+
+#: The other options of the engine, with what they do.
+ENGINE: dict[str, tuple[Kind, str]] = dict(_engine())
 
 
 def checked(name: str, value: Any) -> Any:
@@ -198,7 +206,7 @@ def checked(name: str, value: Any) -> Any:
     >>> checked("task_timeout", "500ms"), checked("retries", 3)
     (0.5, 3)
     """
-    kind = OWN[name][0] if name in OWN else ENGINE.get(name, _UNKNOWN)
+    kind, _ = OWN[name] if name in OWN else ENGINE[name]
     try:
         return kind.of(value)
     except (TypeError, ValueError, KeyError, OverflowError):
@@ -211,7 +219,7 @@ def text(name: str, value: Any) -> str:
     >>> text("task_timeout", 0.5), text("sample", False), text("retries", 3)
     ('500000000ns', 'false', '3')
     """
-    if ENGINE.get(name, _UNKNOWN).of is seconds:
+    if ENGINE[name][0].of is seconds:
         return duration(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -221,13 +229,6 @@ def duration(value: float) -> str:
     return f"{round(value * 1e9)}ns"
 
 
-def listed(engine: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
-    """Returns the name of each setting, what it takes, its default, and what it does. `engine` has the options of the engine."""
-    own = [(name, kind.words, kind.default, about) for name, (kind, about) in OWN.items()]
-    others = ((name, ENGINE.get(name, _UNKNOWN), about) for name, about in engine.items())
-    return own + [(name, kind.words, kind.default, _about(kind, about)) for name, kind, about in others]
-
-
-def _about(kind: Kind, about: str) -> str:
-    """The meaning of an option. The help of the command describes a switch by its change."""
-    return f"False: {about[0].lower()}{about[1:]}" if kind.default == "True" else about
+def listed() -> list[tuple[str, str, str, str]]:
+    """Returns the name of each setting, what it takes, its default, and what it does."""
+    return [(name, kind.words, kind.default, about) for name, (kind, about) in (OWN | ENGINE).items()]

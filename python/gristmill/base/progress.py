@@ -29,15 +29,13 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self.screen is not None and self.is_shown:
             ended = "done in" if error is None else "ended after"
             self.screen.end(f"{ended} {time.monotonic() - self.began:.1f} s")
 
     def begin(self, stage: dict[str, Any]) -> None:
-        """Begins a stage: its `number`, `count` and `title`, the `unit` of its input, and how many `records` that has."""
+        """Begins a stage, given its `number`, `count`, `title`, the `unit` of its input, and the `records` in that."""
         self.stage, self.stage_began = stage, time.monotonic()
 
     def show(self, now: dict[str, Any]) -> None:

@@ -23,9 +23,6 @@ known_as(__name__, "gristmill.settings")
 #: The folder in which the program was when it imported this package: modules may have come from there.
 FOLDER = os.getcwd()
 
-#: Options of the engine that fields of :class:`Settings` set.
-_HAVE_FIELDS = ("workers", "memory", "spill-dir", "skip-bad-records", "deadline")
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -41,8 +38,9 @@ class Settings:
     (2, 1073741824)
     """
 
-    #: The number of processes that run your functions at the same time; by default one for each processor, and fewer for short
-    #: jobs. A long job with a known reducer such as `gm.sum` has half as many others, which only reduce and run none of your functions.
+    #: The number of processes that run your functions at the same time; by default one for each processor, and
+    #: fewer for short jobs. A long job with a known reducer such as `gm.sum` has half as many others, which only
+    #: reduce and run none of your functions.
     workers: int | None = None
     #: The memory of all workers together, in bytes or as text: `"2GiB"`.
     memory: int | str | None = None
@@ -56,11 +54,13 @@ class Settings:
     deadline: float | str | None = None
     #: `"machine"`; `"spark"`, or a session of Spark; or `"local"`: one process and plain Python, for debugging.
     engine: Literal["machine", "spark", "local"] | SparkSession = "machine"
-    #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job has other numbers.
+    #: A whole number from which the random numbers of a job follow, for any number of workers; by default each job
+    #: has other numbers.
     seed: int | None = None
     #: Whether the job records a timeline. :meth:`Dataset.run` sets it, and not the program.
     timeline: bool = False
-    #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the program does not.
+    #: Whether records reach the program before their task has ended: :meth:`Dataset.take` and iteration set it, the
+    #: program does not.
     live: bool = False
     #: Other options of the engine, such as `retries`; :func:`configure` takes them by name.
     others: Mapping[str, Any] = field(default_factory=dict)
@@ -107,21 +107,11 @@ class Settings:
         names = {field.name for field in dataclasses.fields(self)} - {"others", "timeline", "live"}
         others = {name: value for name, value in changes.items() if name not in names}
         for name in others:
-            if name not in engine_options():
-                every = ", ".join(sorted({*names, *engine_options()}))
+            if name not in options.ENGINE:
+                every = ", ".join(sorted({*names, *options.ENGINE}))
                 raise TypeError(f"there is no setting {name!r}; there are {every}")
         own = {name: value for name, value in changes.items() if name in names}
         return dataclasses.replace(self, **own, others={**self.others, **others})
-
-
-@functools.cache
-def engine_options() -> Mapping[str, str]:
-    """Returns the options of the engine that are no field of :class:`Settings`, each with what it does."""
-    try:
-        from .. import _native
-    except ImportError:
-        return {}
-    return {name.replace("-", "_"): about for name, about in _native.options() if name not in _HAVE_FIELDS}
 
 
 #: The settings of the program, for all its threads.
@@ -184,15 +174,13 @@ class configure:
         self._token = _blocks.set({**_blocks.get(), **self._changes})
         return current()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         _blocks.reset(self._token)
 
 
 def _listing() -> str:
     """The settings, for `help(gm.configure)`."""
-    rows = options.listed(engine_options())
+    rows = options.listed()
     return "\n".join(f"    {name}: {takes} [default: {default}]\n        {about}." for name, takes, default, about in rows)
 
 

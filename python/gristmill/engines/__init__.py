@@ -1,4 +1,4 @@
-"""Engines run a plan: `machine` with the worker processes of the native engine, `spark` on a cluster, `local` in this process.
+"""Engines run a plan: `machine` in worker processes, `spark` on a cluster, `local` in this process.
 
 Each has a `run(stage, settings) -> Run`. They give the same results; `local` is the simplest one.
 """

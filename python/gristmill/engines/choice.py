@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..base import keys
 from ..base.errors import PlanError
+from ..base.keys.forms import NoKey
+from ..base.keys.order import group_key
 from ..base.settings import Settings
 from ..plan.describe import step_of
 from ..plan.nodes import Join, Shuffle, Source
@@ -33,9 +34,7 @@ def run(stage: Stage, settings: Settings) -> Run[Any]:
     try:
         machine = import_module("gristmill.engines.machine.job")
     except ImportError as error:
-        raise PlanError(
-            f'the native part of gristmill is missing ({error}); gm.configure(engine="local") runs jobs in this process'
-        ) from error
+        raise PlanError(f'the native part of gristmill is missing ({error}); gm.configure(engine="local") runs jobs in this process') from error
     found: Run[Any] = machine.run(stage, settings)
     return found
 
@@ -53,8 +52,8 @@ def _refuse_keys(stage: Stage) -> None:
             if of_pairs and not is_pair(record):
                 continue
             try:
-                keys.group_key(record[0] if of_pairs else record)
-            except keys.NoKey as error:
+                group_key(record[0] if of_pairs else record)
+            except NoKey as error:
                 raise PlanError(f"{step_of(end)}: {error}") from error
             except Exception:
                 # A worker says what is wrong, and with which record.

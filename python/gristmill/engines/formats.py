@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a record is: its file, its line from 1, and its first byte. The bytes of a compressed file are those of its content."""
+    """Where a record is: its file, its line from 1, and its first byte.
+
+    The bytes of a compressed file are those of its content.
+    """
 
     file: str | None = None
     line: int | None = None
@@ -41,10 +44,12 @@ class Place:
 
 
 NOWHERE = Place()
-#: Of the tables that Parquet files are read as: about so many bytes, and at most so many rows.
+#: The size of the tables that Parquet files are read as: bytes, roughly, and at most this number of rows.
 _TABLE_BYTES, _TABLE_ROWS = 32 << 20, 1 << 19
 #: Rows that become objects together.
 _ROWS = 4096
+#: A Parquet file has a share for each so many bytes.
+_SHARE_BYTES = 8 << 20
 #: The bytes of one read of a Parquet file, and of a file whose lines are not wanted one by one.
 _BLOCK_BYTES = 1 << 20
 Placed = tuple[Any, Place]
@@ -266,6 +271,18 @@ class Share:
     of: int
 
 
+def shares(paths: list[str]) -> Iterator[Share]:
+    """Parts of Parquet files, so that several workers read a large one."""
+    for path in paths:
+        count = max(1, file_bytes(path) // _SHARE_BYTES)
+        yield from (Share(path, number, count) for number in range(count))
+
+
+def file_bytes(path: str) -> int:
+    """The size of a file; nothing if there is none, which its reader says."""
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
 def _parquet(share: str | Share, columns: list[str] | None) -> Iterator[Placed]:
     place = Place(share.path if isinstance(share, Share) else share)
     for table in parquet_tables(share, columns):
@@ -281,8 +298,8 @@ def parquet_tables(share: str | Share, columns: list[str] | None) -> Iterator[py
         raise PlanError("read_parquet needs pyarrow: pip install 'gristmill[arrow]'") from error
     share = share if isinstance(share, Share) else Share(share, 0, 1)
     try:
-        # Opened here, because pyarrow takes some names for addresses, and none that is not UTF-8. Buffered, because otherwise a whole row
-        # group would be in memory.
+        # Opened here, because pyarrow takes some names for addresses, and none that is not UTF-8. Buffered, because
+        # otherwise a whole row group would be in memory.
         with cast(Any, OSFile)(os.fsencode(share.path), "r") as opened, parquet.ParquetFile(opened, buffer_size=_BLOCK_BYTES) as file:
             _check_columns(share.path, file, columns)
             groups = file.num_row_groups

@@ -15,7 +15,7 @@ from typing import Any
 from .. import _native
 from ..base import pickles
 from ..base.errors import PairsNeeded, user_traceback
-from ..base.keys import NoKey
+from ..base.keys.forms import NoKey
 from ..plan.describe import name, step_of
 from ..plan.nodes import Narrow, Shuffle, Source
 from ..plan.reducers import Reducer
@@ -49,7 +49,7 @@ class Failure:
     call: bytes | None = None
 
     @staticmethod
-    def of(
+    def from_error(
         error: BaseException,
         *,
         kind: str = "function",
@@ -59,13 +59,16 @@ class Failure:
         place: Place = NOWHERE,
         call: bytes | None = None,
     ) -> Failure:
-        """What is known of an exception of a worker."""
+        """Makes a failure of an exception in a worker."""
         shown = reprlib.repr(record) if step else ""
         lines, bytes_ = user_traceback(error), pickled(record)
         return Failure(kind, text or one_line(error), lines, rebuildable(error), step, bytes_, shown, place, call)
 
     def as_error(self, place: Place = NOWHERE) -> tuple[str, str, dict[str, Any], bytes | None]:
-        """The error that the program raises: its class, text and fields, and its cause. `place` is what the engine knows."""
+        """The error that the program raises: its class, text and fields, and its cause.
+
+        `place` is what the engine knows.
+        """
         if self.place.file is not None:
             place = self.place
         match self.kind:
@@ -124,9 +127,7 @@ class Side:
         """
         if self.source is not None and self.source.kind == "parquet":
             tables = (parquet_tables(share, self.source.options.get("columns")) for share in self._data(given))
-            return itertools.chain.from_iterable(
-                natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables)
-            )
+            return itertools.chain.from_iterable(natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables))
         records = self.records(given)
         if seed is not None and self.source is not None and not self.is_opened:
             records = seeded(records, seed, given)
@@ -233,7 +234,7 @@ def first_failing(side: Side, record: Any) -> tuple[str, list[Step]]:
 
 
 def reduced_by(end: Shuffle) -> Reduce:
-    """What becomes of a key and its values."""
+    """Returns the function that makes records of a key and its values."""
     if end.kind == "groups":
         assert end.function is not None
         return functools.partial(made_of_group, end.function)

@@ -14,7 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 from ..base import cancel
 from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
-from ..base.keys import KeyFunctionFailed, NoKey, NoOrder, SortKey, group_key, is_ordered, is_plain
+from ..base.keys.forms import KeyFunctionFailed, NoKey, NoOrder
+from ..base.keys.order import SortKey, group_key, is_ordered, is_plain
 from ..base.settings import Settings
 from ..plan.describe import name, step_of, title
 from ..plan.nodes import Join, Narrow, Shuffle, Source
@@ -113,7 +114,10 @@ class _Job:
             yield from ((output, place) for output in outputs)
 
     def batches(self, placed: Iterator[Placed], narrows: Sequence[Narrow]) -> Iterator[Placed]:
-        """Applies functions to many records at once. If one fails, the records are tried one by one, to find the bad one."""
+        """Applies functions to many records at once.
+
+        If one fails, the records are tried one by one, to find the bad one.
+        """
         steps, said = steps_of(narrows), [f"{narrow.kind} {name(narrow.function)}" for narrow in narrows]
         while batch := list(itertools.islice(placed, _BATCH)):
             records = [record for record, _ in batch]
@@ -131,14 +135,14 @@ class _Job:
                 _raise_job_error(raised(error), said[-1], Call(steps, records), NOWHERE)
 
     def good(self, placed: Iterator[Placed], narrows: Sequence[Narrow], end: Shuffle | Join | None) -> Iterator[Placed]:
-        """Applies functions to records, and sets aside those on which one fails, that of the order included, with all that they became."""
+        """Applies functions to records, and sets aside those on which one fails, with all that became of them."""
         steps = steps_of(narrows)
         by = end.function if isinstance(end, Shuffle) and end.kind in ("sort", "top") else None
         if not steps and by is None:
             yield from placed
             return
 
-        def made(record: Any) -> list[Any]:
+        def outputs_of(record: Any) -> list[Any]:
             found = Call(steps, record).run()
             if by is not None:
                 for _ in applied(("map", by), found):
@@ -146,7 +150,7 @@ class _Job:
             return found
 
         for record, place in placed:
-            outputs = self.guarded("", steps or [("map", by or made)], record, place, functools.partial(made, record))
+            outputs = self.guarded("", steps or [("map", by or outputs_of)], record, place, functools.partial(outputs_of, record))
             yield from ((output, place) for output in outputs)
 
     # Step 2: the shuffle.
@@ -229,7 +233,7 @@ class _Job:
         place: Place = NOWHERE,
         function: Callable[[], Iterable[Any]] | None = None,
     ) -> list[Any]:
-        """What becomes of a record. If a function fails on it, the job ends with an error that names the record, or sets it aside.
+        """Applies functions to a record. If one fails, the job ends with an error, or sets the record aside.
 
         `function` is the last step alone, if those before it have been done.
         """
@@ -253,7 +257,10 @@ class _Job:
 
 
 def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, records: Iterable[Any]) -> Iterator[Any]:
-    """Applies the last step to records, one by one. If it fails, the job ends with an error that names the record `given`."""
+    """Applies the last step to records, one by one.
+
+    If it fails, the job ends with an error that names the record `given`.
+    """
     try:
         yield from applied(steps[-1], records)
     except JobError:

@@ -21,7 +21,7 @@ _ATOMS = (str, int, float, bytes, bool, type(None))
 
 
 class Generators:
-    """The generators of random numbers that functions draw from: those of libraries, and those that the functions carry.
+    """The generators of random numbers that functions draw from: those of libraries, and those that they carry.
 
     A function carries what is in its closure, in its global variables and those of the user's modules, in the defaults of its
     arguments, and in the attributes of its object.

@@ -40,9 +40,7 @@ def replay(error: JobError) -> list[Any]:
     ValueError: invalid literal for int() with base 10: 'two'
     """
     if error.call is None:
-        raise GristmillError(
-            "this error has no function to run again: a worker died, or the function or its record cannot be pickled"
-        ) from error
+        raise GristmillError("this error has no function to run again: a worker died, or the function or its record cannot be pickled") from error
     call: Call = pickle.loads(error.call)
     return call.run()
 
@@ -57,11 +55,11 @@ class Call:
 
     @property
     def record(self) -> Any:
-        """What an error names: the record, or the key of the group."""
+        """The record, or the key of the group, for an error."""
         return self.given[0] if self.steps[-1][0] in ("groups", "reduce") else self.given
 
     def run(self) -> list[Any]:
-        """What becomes of the record.
+        """Returns what the functions make of the record.
 
         >>> Call([("map", str.split), ("flat_map", reversed)], "a b").run()
         ['b', 'a']
@@ -121,7 +119,10 @@ def applied(step: Step, records: Iterable[Any]) -> Iterable[Any]:
 
 
 def made_of_group(function: Callable[[Any, Any], Any], key: Any, values: Any) -> Iterable[Any]:
-    """The records that a function makes of a group. A tuple is an error: it would become as many records as it has items."""
+    """The records that a function makes of a group.
+
+    A tuple is an error: it would become as many records as it has items.
+    """
     made = function(key, values)
     if isinstance(made, tuple):
         raise TypeError(f"the function returned a tuple, which is not one record but {len(made)} records: yield it, or return a list with it")
@@ -143,7 +144,10 @@ _NOTHING = "the function returned None, and not records: is a `return` or `yield
 
 
 def raised(error: BaseException, kind: str = "") -> BaseException:
-    """Returns the exception of a function. If `flat_map` got None, of which Python says little, it is one that says so."""
+    """Returns the exception of a function.
+
+    If `flat_map` got None, of which Python says little, it is one that says so.
+    """
     if isinstance(error, FunctionStopped):
         return error.__cause__ or error
     is_flat = kind == "flat_map" and type(error) is TypeError and str(error) == "'NoneType' object is not iterable"
@@ -158,7 +162,8 @@ def _is_raised_here(error: BaseException) -> bool:
     return frames is None or frames.tb_frame.f_code.co_filename.startswith(PACKAGE)
 
 
-# Python's own `map` and `filter` end without a word when their function raises StopIteration, as if there were no more records.
+# Python's own `map` and `filter` end without a word when their function raises StopIteration, as if there were no
+# more records.
 
 
 class FunctionStopped(Exception):

@@ -47,7 +47,8 @@ class Shuffle:
     kind: ShuffleKind
     #: The reducer of `reduce`.
     reducer: Reducer | Callable[[Any, Any], Any] | None = None
-    #: Makes records of a key and its values (`groups`), or takes out of a record the key that orders it (`sort` and `top`).
+    #: Makes records of a key and its values (`groups`), or takes out of a record the key that orders it (`sort` and
+    #: `top`).
     function: Callable[..., Any] | None = None
     #: Whether `sort` puts the greatest first.
     descending: bool = False

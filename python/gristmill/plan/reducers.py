@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..base.keys import ValueKey, whole
+from ..base.keys.values import ValueKey, whole
 from ..base.known_as import known_as
 
 known_as(__name__, "gristmill.reducers")

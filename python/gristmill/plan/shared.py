@@ -24,7 +24,9 @@ _TYPES = ("float64", "float32", "int64", "uint64", "int32", "uint32", "uint8")
 
 
 def shared_array(shape: int | tuple[int, ...], dtype: Any = "float64", *, name: str = "shared array") -> SharedArray:
-    """Makes an array of zeros that functions of jobs may write to, if a dataset names it with :meth:`Dataset.uses`. Needs NumPy.
+    """Makes an array of zeros that functions may write to, if a dataset names it with :meth:`Dataset.uses`.
+
+    Needs NumPy.
 
     A function of `map`, `filter`, `flat_map` or `map_batches` sees the array as it was when its stage began, and its own writes.
     After the job the program sees the writes of all workers. Two workers may write the same element only if they write the same
@@ -65,9 +67,7 @@ class SharedArray:
     ((2, 3), 6, 6, [0, 7, 0])
     """
 
-    def __init__(
-        self, name: str, shape: tuple[int, ...], dtype: numpy.dtype[Any], copied: tuple[Any, str] | None = None
-    ) -> None:
+    def __init__(self, name: str, shape: tuple[int, ...], dtype: numpy.dtype[Any], copied: tuple[Any, str] | None = None) -> None:
         self.name, self.shape, self.dtype = name, shape, dtype
         self._array: Any = None
         self._lent: Any = None
@@ -151,8 +151,7 @@ class SharedArray:
     def _there(self) -> Any:
         if self._array is None:
             raise PlanError(
-                f"{self!r} is not here. Name it with Dataset.uses, behind the function; "
-                "that is one of map, filter, flat_map or map_batches"
+                f"{self!r} is not here. Name it with Dataset.uses, behind the function; that is one of map, filter, flat_map or map_batches"
             )
         return self._array
 

@@ -1,4 +1,4 @@
-"""Stages, into which a pipeline is cut: each reads its inputs, applies functions to records, and ends with at most one shuffle."""
+"""Stages of a pipeline: each reads inputs, applies functions to records, and ends with at most one shuffle."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class OnTables:
 
 
 def _records(made: Any) -> Iterable[Any]:
-    """The records that the result of a function stands for: the rows of a table, the items of an array or of any iterable."""
+    """Returns the records that a function gave: the rows of a table, or the items of an array or any iterable."""
     import pyarrow
 
     if isinstance(made, pyarrow.RecordBatch):

@@ -56,9 +56,10 @@ class Run(Generic[T]):
     timelines: list[StageTimeline] = field(default_factory=list)
     #: The number of records, for who needs no more; then `records` must not be asked for.
     count: Callable[[], int] | None = None
-    #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as blocks.
+    #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as
+    #: blocks.
     hold: Callable[[], Any] | None = None
-    #: What the job reads of datasets that are kept.
+    #: The kept datasets that the job reads.
     kept: Sequence[Kept[Any]] = ()
 
     def all_bad_records(self) -> list[BadRecord]:
@@ -76,8 +77,10 @@ class Run(Generic[T]):
 
 
 class Kept(Sequence[T]):
-    """The records of a dataset, made when they are first asked for, and kept: where the engine can hold them, or as blocks, if it
-    makes such."""
+    """The records of a dataset, made when they are first asked for, and kept.
+
+    They stay where the engine can hold them, or are kept as blocks, if it makes such.
+    """
 
     def __init__(self, make: Callable[[], Run[T]]) -> None:
         self._make: Callable[[], Run[T]] | None = make

@@ -27,7 +27,10 @@ def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def whole_columns(records: Sequence[Any], function: str) -> dict[str, list[Any]]:
-    """The columns of records, of which none is lost. Raises :class:`gristmill.PlanError` if columns cannot hold them."""
+    """The columns of records, of which none is lost.
+
+    Raises :class:`gristmill.PlanError` if columns cannot hold them.
+    """
     names = _names(records)
     if names == []:
         raise PlanError(f"{function} needs columns, and all {len(records):,} records are empty dictionaries")
@@ -75,8 +78,5 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
         "double": pyarrow.float64(),
     }
     names = ["key", "value"] if len(arrays) == 2 else ["value"]
-    made = [
-        pyarrow.Array.from_buffers(kinds[kind], count, [None, *map(pyarrow.py_buffer, buffers)])
-        for kind, count, buffers in arrays
-    ]
+    made = [pyarrow.Array.from_buffers(kinds[kind], count, [None, *map(pyarrow.py_buffer, buffers)]) for kind, count, buffers in arrays]
     return pyarrow.table(made, names=names)

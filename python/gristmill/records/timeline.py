@@ -8,7 +8,7 @@ from typing import Any
 from ..base.files.paths import AnyPath, text_of
 from ..base.files.whole_file import whole_file
 
-#: Of a stage its title, the seconds from the start of the job to its own, and what the native engine recorded.
+#: The title of a stage, the seconds from the start of the job to its own, and what the native engine recorded.
 StageTimeline = tuple[str, float, Any]
 
 

@@ -29,7 +29,10 @@ def _text_file(path: AnyPath, errors: str) -> Iterator[TextIO]:
 
 
 def write_text(path: AnyPath, records: Callable[[], Iterable[Any]]) -> int:
-    """Writes a line for each record; returns their number. Lone surrogates are written as the bytes that they stand for."""
+    """Writes a line for each record; returns their number.
+
+    Lone surrogates are written as the bytes that they stand for.
+    """
     count, record = 0, None
     with _text_file(path, "surrogateescape") as file:
         try:

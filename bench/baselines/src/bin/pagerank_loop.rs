@@ -1,4 +1,6 @@
-//! PageRank as a sequential loop over the links: `pagerank_loop STEPS LINKS`. Prints the ten pages that are reached most.
+//! PageRank as a sequential loop over the links: `pagerank_loop STEPS LINKS`.
+//!
+//! Prints the ten pages that are reached most.
 
 use std::error::Error;
 

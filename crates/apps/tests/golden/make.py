@@ -6,6 +6,7 @@
 The tests (crates/apps/tests/golden.rs) only read the files. Everything comes from one seed, so running this again with the
 same versions makes the same bytes. Made with numpy 2.4.6 and scikit-learn 1.9.1.
 """
+
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +39,7 @@ table("pca-data.csv", data)
 table("pca-means.csv", pca.mean_)
 table("pca-covariance.csv", np.cov(data, rowvar=False))
 # A row for each component: its variance, its share, its direction with the largest entry positive.
-table("pca-components.csv", np.column_stack(
-    [pca.explained_variance_, pca.explained_variance_ratio_, pca.components_ * signs[:, None]]))
+table("pca-components.csv", np.column_stack([pca.explained_variance_, pca.explained_variance_ratio_, pca.components_ * signs[:, None]]))
 
 # k-means from the first k points to the end.
 points = np.round(np.concatenate([random.normal(centre, 2.0, size=(50, 3)) for centre in (0, 5, 9, 14)]), 4)

@@ -1,8 +1,8 @@
 //! The code that programs execute: sampled instruction addresses, by the file that they belong to.
 //!
-//! Each process has its code at other addresses, and each execution too. So an address is told as the place in its file: the upper 24 bits are a
-//! digest of the file's name, the rest is the place. Code that belongs to no file, as a compiler at run time makes it, is told by its place in its
-//! mapping.
+//! Each process has its code at other addresses, and each execution too. So an address is told as the place in its
+//! file: the upper 24 bits are a digest of the file's name, the rest is the place. Code that belongs to no file, as a
+//! compiler at run time makes it, is told by its place in its mapping.
 //!
 //! A program that reports stages ([`crate::program::heartbeat`]) needs no samples: a stage stands for its code.
 
@@ -33,7 +33,7 @@ pub struct Addresses {
 #[derive(Debug, PartialEq)]
 struct Mapping {
     addresses: Range<u64>,
-    /// What is told for the first of them.
+    /// The number that stands for the first of them.
     told: u64,
 }
 
@@ -79,7 +79,8 @@ impl Addresses {
             let Some((id, _)) = self.followed.iter().find(|(_, followed)| followed.is_of(&sample)) else { continue };
             let mut told = place(self.code.get(&sample.process), sample.address);
             if told.is_none() && looked_at.insert(sample.process) {
-                // It is new, or has mapped more since. One that has ended has no file any more, and its samples are lost.
+                // It is new, or has mapped more since. One that has ended has no file any more, and its samples are
+                // lost.
                 if let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", sample.process)) {
                     if self.code.len() >= PROCESSES_MAX {
                         self.code.clear();
@@ -130,12 +131,12 @@ mod tests {
                 "{base:x}-{end:x} r-xp 00001000 fe:00 12   /usr/bin/a b\n7000-8000 rw-p 00000000 00:00 0 \n9000-a000 r-xp 00000000 00:00 0 \n"
             )
         };
-        let of = |base: u64, address: u64| place(Some(&mappings(&maps(base))), address);
-        let told = of(0x10000, 0x10040).expect("it is code");
+        let told_at = |base: u64, address: u64| place(Some(&mappings(&maps(base))), address);
+        let told = told_at(0x10000, 0x10040).expect("it is code");
         assert_eq!(told & 0xffff, 0x1040);
-        assert_eq!(of(0x50000, 0x50040), Some(told));
-        assert_eq!((of(0x10000, 0x7000), of(0x10000, 0x12000)), (None, None));
-        assert!(of(0x10000, 0x9000).is_some_and(|other| other >> PLACE_BITS != told >> PLACE_BITS));
+        assert_eq!(told_at(0x50000, 0x50040), Some(told));
+        assert_eq!((told_at(0x10000, 0x7000), told_at(0x10000, 0x12000)), (None, None));
+        assert!(told_at(0x10000, 0x9000).is_some_and(|other| other >> PLACE_BITS != told >> PLACE_BITS));
         assert_eq!(mappings("nonsense\n\n1-2\n"), []);
     }
 }

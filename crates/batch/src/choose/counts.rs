@@ -19,7 +19,8 @@ pub trait Source {
         None
     }
 
-    /// Takes over the counters of a program that has begun, one for each event, and its traffic. Either may be missing if it could not be counted.
+    /// Takes over the counters of a program that has begun, one for each event, and its traffic. Either may be missing
+    /// if it could not be counted.
     fn begin(&mut self, id: ProgramId, counters: Vec<Counter>, traffic: Option<Monitored>);
 
     /// Returns the counts since the program began; `None` if it is not counted.
@@ -38,7 +39,8 @@ pub trait Source {
     /// Counts it no longer.
     fn end(&mut self, id: ProgramId);
 
-    /// Returns the moments of the next quantum at which memory is read, in order. A source that counts needs no readings.
+    /// Returns the moments of the next quantum at which memory is read, in order. A source that counts needs no
+    /// readings.
     fn moments(&mut self, _quantum: Duration) -> Vec<Duration> {
         Vec::new()
     }
@@ -52,14 +54,15 @@ pub trait Source {
 /// The bytes of a request: a line of the cache.
 pub const REQUEST_BYTES: f64 = 64.0;
 
-/// The processor's counters: instructions, and requests. Where `resctrl` counts the memory traffic of programs, requests are the cache lines
-/// that were moved. Elsewhere they are misses of the last-level cache, which do not count prefetches and write-backs.
+/// The processor's counters: instructions, and requests. Where `resctrl` counts the memory traffic of programs,
+/// requests are the cache lines that were moved. Elsewhere they are misses of the last-level cache, which do not count
+/// prefetches and write-backs.
 pub struct Counters {
     traffic: Option<Rc<Traffic>>,
     programs: BTreeMap<ProgramId, (Counter, Requests)>,
 }
 
-/// What counts the requests of a program.
+/// The counters of the requests of a program.
 enum Requests {
     Traffic(Monitored),
     Misses(Counter),
@@ -82,7 +85,7 @@ impl Counters {
         Ok(counters)
     }
 
-    /// What requests are, in a few words.
+    /// Names what is counted as a request, in a few words.
     pub fn of_what(&self) -> &'static str {
         if self.traffic.is_some() { "memory traffic (resctrl)" } else { "cache misses" }
     }

@@ -1,17 +1,19 @@
 //! This machine, as the scheduling policy sees it: quanta in which some programs run and others are stopped.
 //!
-//! The queue decides when a program begins, and admits it by memory. The policy chooses, of those that have begun, which run in the next
-//! quantum. There are three tiers:
+//! The queue decides when a program begins, and admits it by memory. The policy chooses, of those that have begun,
+//! which run in the next quantum. There are three tiers:
 //!
-//! - A: the processor counts instructions and memory traffic or cache misses, so the policy learns what each program demands.
-//! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it ([`super::probing`]).
+//! - A: the processor counts instructions and memory traffic or cache misses, so the policy learns what each program
+//!   demands.
+//! - B: nothing counts them. The policy learns from readings of memory how busy each program keeps it
+//!   ([`super::probing`]).
 //! - C: neither. The system shares the processors out, and nothing is ever stopped.
 //!
-//! Programs are only observed, in longer quanta and without a stop, unless a gain of choosing them was measured, or it is the turn to measure one
-//! ([`gristmill_schedule::TrialRule`]), or the user asks for it.
+//! Programs are only observed, in longer quanta and without a stop, unless a gain of choosing them was measured, or it
+//! is the turn to measure one ([`gristmill_schedule::TrialRule`]), or the user asks for it.
 //!
-//! In tiers A and B, sampled instruction addresses tell in which phase a program is, or a stage that the program tells itself. Where the kernel
-//! gives no samples, a program without stages is a single phase.
+//! In tiers A and B, sampled instruction addresses tell in which phase a program is, or a stage that the program tells
+//! itself. Where the kernel gives no samples, a program without stages is a single phase.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,8 +41,8 @@ const USED_MIN: f64 = 0.01;
 
 /// The processor time between two samples of a program.
 pub const SAMPLE_PERIOD: Duration = Duration::from_millis(1);
-/// In tier B, programs are sampled only in each fourth quantum. Sampling in every quantum took 2.4 % of the processor time on a virtual machine, where timer
-/// interrupts are slow.
+/// In tier B, programs are sampled only in each fourth quantum. Sampling in every quantum took 2.4 % of the processor
+/// time on a virtual machine, where timer interrupts are slow.
 const SAMPLE_EVERY: u64 = 4;
 /// The number of samples from which they say something of a phase.
 const ADDRESSES_MIN: usize = 16;
@@ -71,20 +73,22 @@ struct Here<'r, 'a, S> {
     all_requests: Option<f64>,
 }
 
-/// Returns whether programs that share the processors have enough samples each. If not, the samples would only cost time.
+/// Returns whether programs that share the processors have enough samples each. If not, the samples would only cost
+/// time.
 fn has_enough_samples(quantum_us: f64, processors: usize, programs: usize) -> bool {
     quantum_us * processors as f64 >= (SAMPLE_PERIOD * ADDRESSES_MIN as u32).as_micros() as f64 * programs as f64
 }
 
 /// The rules of learning for samples of real programs.
 fn learning() -> Learning {
-    // About fifty samples of the same code are up to 0.9 apart where the code is spread widely; different code is between 1 and 2 apart.
+    // About fifty samples of the same code are up to 0.9 apart where the code is spread widely; different code is
+    // between 1 and 2 apart.
     let similarity = Similarity { distance_max: 1.0, phases_max: 64 };
     Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true, ..Learning::default() }
 }
 
-/// The settings of the scheduler for real programs. Their last second is left to the system: programs that were chosen in quanta of 100 ms until the end left a
-/// processor idle for 0.2 to 0.3 s there.
+/// The settings of the scheduler for real programs. Their last second is left to the system: programs that were chosen
+/// in quanta of 100 ms until the end left a processor idle for 0.2 to 0.3 s there.
 fn settings(how: ByBandwidth) -> Settings {
     let trial = (how == ByBandwidth::Observe).then(TrialRule::default);
     Settings { finish: Some(10.0), trial, ..Settings::default() }
@@ -112,8 +116,9 @@ pub fn run_probed(
     let undisturbed = source.undisturbed();
     runner.reporter().recorder.undisturbed(&undisturbed);
     let learned = Learned::probed(Store::default(), learning(), &undisturbed);
-    // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is a forecast from readings,
-    // so the gate follows it. On two processors, of four programs two that make each other half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
+    // What a pair of programs loses is not measured, so no pair is found wrong. The loss that choosing would avoid is
+    // a forecast from readings, so the gate follows it. On two processors, of four programs two that make each other
+    // half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
     let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
     let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings(how) };
     run(runner, (source, sampler), limits, settings, learned)
@@ -155,7 +160,8 @@ impl<S: Source> Machine for Here<'_, '_, S> {
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
         let is_chosen = matches!(decision.run, Run::Only(_));
-        // 1. Stop, and then continue: a program that is continued goes to a processor that is idle at this moment, or waits for its old one.
+        // 1. Stop, and then continue: a program that is continued goes to a processor that is idle at this moment, or
+        //    waits for its old one.
         let chosen = |seen: Option<&Seen>| match (&decision.run, seen) {
             (Run::System, _) | (_, None) => true,
             (Run::Only(ids), Some(seen)) => ids.contains(&seen.id),

@@ -1,4 +1,5 @@
-//! The means to learn what programs demand: counts, readings of memory, or nothing; and the run of a queue by the best of them.
+//! The means to learn what programs demand: counts, readings of memory, or nothing; and the run of a queue by the best
+//! of them.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,12 +17,13 @@ use super::machine::{SAMPLE_PERIOD, run_counted, run_probed};
 use super::probing::Probing;
 use crate::run::runner::Runner;
 
-/// The seconds of a list from which it is worth to choose its programs. It takes half a second to see that there is contention, and the last second is left to the system.
+/// The seconds of a list from which it is worth to choose its programs. It takes half a second to see that there is
+/// contention, and the last second is left to the system.
 const WORTH_CHOOSING_S: f64 = 5.0;
 /// Each program needs an open file for each processor, so there are no samples on larger machines.
 const SAMPLED_PROCESSORS_MAX: usize = 64;
 
-/// What decides whether programs are chosen.
+/// The facts that decide whether programs are chosen.
 pub struct Chooser {
     /// `None` if that was not asked for.
     pub how: Option<ByBandwidth>,

@@ -1,8 +1,8 @@
 //! Tier B: readings of the memory beside the running programs, where nothing counts their requests.
 //!
-//! A reading tells how busy the memory is, and the kernel's task clock tells which programs ran meanwhile: its count of a program grows by the
-//! time that all processes and threads of the program spent on processors. What the readings say of each program, the policy finds out
-//! ([`gristmill_schedule::Pressures`]).
+//! A reading tells how busy the memory is, and the kernel's task clock tells which programs ran meanwhile: its count
+//! of a program grows by the time that all processes and threads of the program spent on processors. What the readings
+//! say of each program, the policy finds out ([`gristmill_schedule::Pressures`]).
 
 use std::collections::BTreeMap;
 use std::thread::sleep;

@@ -7,7 +7,8 @@ use crate::queue::{Job, quoted};
 
 use gristmill_report::messages::printable;
 
-/// Names of programs that shells take for commands of their own: `exit` would end the shell, and `echo` prints other text in each.
+/// Names of programs that shells take for commands of their own: `exit` would end the shell, and `echo` prints other
+/// text in each.
 const BUILT_IN: [&str; 60] = [
     ".", ":", "[", "alias", "autoload", "bg", "bind", "break", "builtin", "caller", "cd", "chdir", "command",
     "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg",
@@ -16,7 +17,8 @@ const BUILT_IN: [&str; 60] = [
     "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait", "whence",
 ];
 
-/// Returns the line of a job, followed by a comment with the names of the jobs that it waits for. `folder` is the current folder.
+/// Returns the line of a job, followed by a comment with the names of the jobs that it waits for. `folder` is the
+/// current folder.
 pub fn line(job: &Job, jobs: &[Job], folder: &Path) -> String {
     // One after another, all would run in the first slot.
     let job = job.in_slot(1);

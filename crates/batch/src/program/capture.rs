@@ -1,7 +1,8 @@
 //! The output of each program, kept apart from that of the others.
 //!
-//! With `--output`, it goes to files in a folder of the job. Folder and files are this user's alone, and nothing that somebody else has put there is followed, opened or
-//! written over. Without, it goes to files that have no name, and is printed on this process's own streams.
+//! With `--output`, it goes to files in a folder of the job. Folder and files are this user's alone, and nothing that
+//! somebody else has put there is followed, opened or written over. Without, it goes to files that have no name, and
+//! is printed on this process's own streams.
 
 use std::fs::{File, Permissions};
 use std::io::{self, PipeWriter, Read, Write};
@@ -31,8 +32,8 @@ pub struct Capture {
 const NAME_LETTERS: usize = 40;
 
 impl Capture {
-    /// Begins the streams of an attempt, and returns the ends that the program writes to. The first attempt's files are `stdout` and `stderr`, those of later ones have
-    /// its number.
+    /// Begins the streams of an attempt, and returns the ends that the program writes to. The first attempt's files
+    /// are `stdout` and `stderr`, those of later ones have its number.
     pub fn begin(
         output: Option<&Path>,
         (number, job): (usize, &Job),
@@ -67,7 +68,8 @@ impl Capture {
         Ok(())
     }
 
-    /// Moves the content of a readable pipe to its file. Returns false if the file takes no more; the pipe is closed then.
+    /// Moves the content of a readable pipe to its file. Returns false if the file takes no more; the pipe is closed
+    /// then.
     pub fn drain(&mut self, stream: usize, watch: &Watch) -> io::Result<bool> {
         match self.streams[stream].drain() {
             Ok(0) => self.close(stream, watch)?,
@@ -80,7 +82,8 @@ impl Capture {
         Ok(self.problem.is_none())
     }
 
-    /// Keeps what an ended program has left in its pipes, and closes them. Returns the reason why some of its output is not kept, if there is one.
+    /// Keeps what an ended program has left in its pipes, and closes them. Returns the reason why some of its output
+    /// is not kept, if there is one.
     pub fn finish(&mut self, watch: &Watch) -> io::Result<Option<String>> {
         for stream in 0..STREAMS {
             if let Err(error) = self.streams[stream].drain() {
@@ -119,7 +122,8 @@ fn not_kept(folder: &Path, error: &io::Error) -> String {
     format!("its output cannot be kept in {}: {error}", named(folder))
 }
 
-/// Says which folder an error is about. One of the kernel's that says something else, such as that too many files are open, stays as it is.
+/// Says which folder an error is about. One of the kernel's that says something else, such as that too many files are
+/// open, stays as it is.
 fn about(folder: &Path, error: io::Error) -> io::Error {
     use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
     let is_of_folder =
@@ -152,8 +156,8 @@ fn files(output: &Path, name: &str, key: &str, attempt: u32) -> io::Result<([Fil
     Ok(([begun("stdout")?, begun("stderr")?], path))
 }
 
-/// Returns the folder of a job, and makes it if there is none. One that another job has made, at the same place of an earlier list, is left alone: then the next free
-/// name is taken.
+/// Returns the folder of a job, and makes it if there is none. One that another job has made, at the same place of an
+/// earlier list, is left alone: then the next free name is taken.
 fn folder(output: &Path, name: &str, key: &str) -> io::Result<(Folder, PathBuf)> {
     let mut path = output.join(name);
     for number in 2_u64.. {

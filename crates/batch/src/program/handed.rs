@@ -1,7 +1,8 @@
 //! The open streams of programs, which the scheduler hands to the guard.
 //!
-//! If the scheduler dies, the pipes stay open, so no program ends because nobody reads; and the guard moves what programs that had ended left in their pipes to the files,
-//! before it writes their ends to the journal. Before a program begins, the scheduler sends a line `streams JOB COUNT` with its descriptors (`SCM_RIGHTS`).
+//! If the scheduler dies, the pipes stay open, so no program ends because nobody reads; and the guard moves what
+//! programs that had ended left in their pipes to the files, before it writes their ends to the journal. Before a
+//! program begins, the scheduler sends a line `streams JOB COUNT` with its descriptors (`SCM_RIGHTS`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IoSliceMut};
@@ -24,7 +25,8 @@ const DESCRIPTORS_MAX: usize = 2 * STREAMS;
 
 /// Sends the streams of a program that is about to begin.
 ///
-/// Without names, only the pipes are sent, so that they stay open: output that was not printed is lost with the scheduler.
+/// Without names, only the pipes are sent, so that they stay open: output that was not printed is lost with the
+/// scheduler.
 pub fn hand_over(to: &UnixStream, job: usize, capture: &Capture) -> io::Result<()> {
     let mut descriptors: Vec<BorrowedFd<'_>> = Vec::with_capacity(DESCRIPTORS_MAX);
     for stream in capture.streams() {
@@ -49,7 +51,8 @@ pub struct Handed {
 }
 
 impl Handed {
-    /// Reads lines, as far as they have come, and keeps the descriptors that come with them. Returns the number of bytes; 0 is the end.
+    /// Reads lines, as far as they have come, and keeps the descriptors that come with them. Returns the number of
+    /// bytes; 0 is the end.
     pub fn read(&mut self, from: &UnixStream, bytes: &mut [u8]) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
@@ -81,7 +84,8 @@ impl Handed {
         self.streams.remove(&job);
     }
 
-    /// Moves what a program has left in its pipes to its files. Returns true if all that it wrote is kept now, or was to be printed only.
+    /// Moves what a program has left in its pipes to its files. Returns true if all that it wrote is kept now, or was
+    /// to be printed only.
     pub fn keep(&mut self, job: usize) -> io::Result<bool> {
         let Some(descriptors) = self.streams.remove(&job) else { return Ok(false) };
         match <[OwnedFd; DESCRIPTORS_MAX]>::try_from(descriptors) {

@@ -5,8 +5,9 @@
 //!  bytes 8..16   the bytes of input that are done in it
 //! ```
 //!
-//! The program writes to the file that `GRISTMILL_HEARTBEAT` names, which is in memory and belongs to the queue. It may write as often as it likes, or
-//! not at all. Programs in the same stage execute the same code, so a stage is a phase.
+//! The program writes to the file that `GRISTMILL_HEARTBEAT` names, which is in memory and belongs to the queue. It
+//! may write as often as it likes, or not at all. Programs in the same stage execute the same code, so a stage is a
+//! phase.
 
 use std::fs::File;
 use std::io;

@@ -68,9 +68,11 @@ fn commands(job: &Job) -> Vec<Vec<OsString>> {
     if in_line.is_empty() { vec![job.words.clone()] } else { in_line }
 }
 
-/// Takes a shell's line apart into commands: without assignments, keywords, and where output goes. Files that are read are among the words.
+/// Takes a shell's line apart into commands: without assignments, keywords, and where output goes. Files that are read
+/// are among the words.
 ///
-/// This is not a whole shell: it need only give the same commands for the same line, and those that a reader would name.
+/// This is not a whole shell: it need only give the same commands for the same line, and those that a reader would
+/// name.
 fn in_shell_line(line: &str) -> Vec<Vec<OsString>> {
     const KEYWORDS: [&str; 13] =
         ["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "time"];
@@ -136,21 +138,21 @@ mod tests {
     fn a_program_is_known_by_its_file_and_its_input_by_arguments_and_sizes() {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("in");
-        let of = |line: &str, size: usize| {
+        let identity = |line: &str, size: usize| {
             fs::write(&file, vec![0; size]).expect("written");
             Identity::of(&Job { directory: Some(dir.path().into()), ..Job::shell(line) })
         };
-        let first = of("cat in", 5);
-        assert_eq!((first.name.as_str(), &first), ("cat", &of("cat in", 5)));
-        assert_eq!((&of("cat in", 6).build, of("cat in", 6).input == first.input), (&first.build, false));
-        assert_ne!(of("cat -n in", 5).input, first.input);
-        assert_ne!(of("wc in", 5).build, first.build);
-        assert_eq!(of("./cat in", 5).name, "cat");
+        let first = identity("cat in", 5);
+        assert_eq!((first.name.as_str(), &first), ("cat", &identity("cat in", 5)));
+        assert_eq!((&identity("cat in", 6).build, identity("cat in", 6).input == first.input), (&first.build, false));
+        assert_ne!(identity("cat -n in", 5).input, first.input);
+        assert_ne!(identity("wc in", 5).build, first.build);
+        assert_eq!(identity("./cat in", 5).name, "cat");
         // Where the output goes does not make it another program, and what it reads counts.
-        assert_eq!(of("cat in > out", 5).build, first.build);
-        assert_ne!(of("cat < in", 6).input, of("cat < in", 5).input);
-        assert_eq!(of("cat in | wc", 5).name, "cat+wc");
-        assert_ne!(of("cat in | wc", 5).build, of("cat in | sort", 5).build);
+        assert_eq!(identity("cat in > out", 5).build, first.build);
+        assert_ne!(identity("cat < in", 6).input, identity("cat < in", 5).input);
+        assert_eq!(identity("cat in | wc", 5).name, "cat+wc");
+        assert_ne!(identity("cat in | wc", 5).build, identity("cat in | sort", 5).build);
     }
 
     /// All lines with a pipe or a `>` were one program, whose phases never became known.

@@ -1,4 +1,4 @@
-//! What is counted and sampled of a program.
+//! The counts and samples of a program.
 
 use std::io;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use rustix::process::Pid;
 
 use super::heartbeat::Heartbeat;
 
-/// What is observed of each program from its start on: nothing, unless somebody chooses programs by it.
+/// The observations of each program from its start on: none, unless somebody chooses programs by it.
 #[derive(Default)]
 pub struct Observed {
     /// Events that are counted.
@@ -30,9 +30,9 @@ impl Observed {
 
     /// Begins to observe a process, and all that it starts. What cannot be observed is left out.
     pub fn attach(&self, pid: Pid) -> Observers {
-        let of = |event: &Event| Counter::of(pid, *event, Space::User);
+        let counter = |event: &Event| Counter::of(pid, *event, Space::User);
         Observers {
-            counters: self.events.iter().map(of).collect::<io::Result<_>>().unwrap_or_default(),
+            counters: self.events.iter().map(counter).collect::<io::Result<_>>().unwrap_or_default(),
             traffic: self.traffic.as_ref().and_then(|traffic| traffic.of(pid).ok()),
             followed: self.sampler.as_ref().and_then(|sampler| sampler.follow(pid).ok()),
             heartbeat: None,
@@ -40,7 +40,7 @@ impl Observed {
     }
 }
 
-/// What observes a program.
+/// The observers of a program.
 #[derive(Debug, Default)]
 pub struct Observers {
     /// A counter for each event; empty if they are not counted, or may not be.
@@ -48,6 +48,6 @@ pub struct Observers {
     pub traffic: Option<Monitored>,
     /// Its sampled instructions.
     pub followed: Option<Followed>,
-    /// What it tells of its stages.
+    /// Gives the stages that it tells.
     pub heartbeat: Option<Heartbeat>,
 }

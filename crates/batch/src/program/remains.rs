@@ -1,4 +1,4 @@
-//! What programs left running when they ended: groups with processes that must end before the group can be removed.
+//! Processes that programs left running when they ended: their groups are removed once they are empty.
 
 use std::time::{Duration, Instant};
 

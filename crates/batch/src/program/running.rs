@@ -30,8 +30,8 @@ const KILL: i32 = Signal::KILL.as_raw();
 /// A shell exits with the number of the signal that ended its last command, plus this.
 const SHELL_SIGNALS: i32 = 128;
 
-/// The time between two looks whether the kernel has killed a part of a program for lack of memory. In cgroups of version 1 it leaves the other
-/// processes alone, and these may wait for the dead one without end.
+/// The time between two looks whether the kernel has killed a part of a program for lack of memory. In cgroups of
+/// version 1 it leaves the other processes alone, and these may wait for the dead one without end.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The kernel counts in hundredths of a second here, whatever its own clock.
@@ -48,8 +48,8 @@ pub fn group_name(job: usize, attempt: u32) -> String {
     format!("{}-{attempt}", job + 1)
 }
 
-/// Returns the line of a program that begins, without its end: the program adds its process number. It has all that the guard must know of a
-/// job, since jobs arrive after the guard has begun.
+/// Returns the line of a program that begins, without its end: the program adds its process number. It has all that
+/// the guard must know of a job, since jobs arrive after the guard has begun.
 fn start_note(job: usize, attempt: u32, is_last: bool, key: &str) -> String {
     format!("start {job} {attempt} {} {key} ", u8::from(is_last))
 }
@@ -84,12 +84,12 @@ pub struct Attempt<'j> {
     pub slot: usize,
 }
 
-/// What programs need to begin.
+/// The means with which programs begin.
 pub struct Means<'a> {
     pub freezer: &'a Freezer,
     /// Limits the memory of jobs that name an amount.
     pub limits: Option<&'a MemoryLimits>,
-    /// What is observed of each program.
+    /// The observations of each program.
     pub observed: Observed,
     /// Where the guard hears of them.
     pub guard: UnixStream,
@@ -174,7 +174,7 @@ pub struct Program {
     pub capture: Capture,
     pub ending: Option<Ending>,
     pub observers: Observers,
-    /// Who it is, by its files before it began; `None` if nobody asks.
+    /// Its name in the history, by its files before it began; `None` if nobody asks.
     pub identity: Option<Identity>,
     /// Its processor time in the system's order, and in quanta whose programs were chosen.
     ordered_us: [u64; 2],
@@ -302,8 +302,8 @@ impl Program {
         self.is_stopped
     }
 
-    /// Microseconds of processor time so far. `counted_us` returns those that somebody else counts, if anybody does; the last resort lacks children
-    /// that still run.
+    /// Microseconds of processor time so far. `counted_us` returns those that somebody else counts, if anybody does;
+    /// the last resort lacks children that still run.
     pub fn processor_us(&self, counted_us: impl FnOnce() -> Option<u64>) -> u64 {
         self.clock.as_ref().and_then(Clock::us).or_else(counted_us).unwrap_or_else(|| {
             let pid = self.started.pid.as_raw_nonzero();
@@ -323,7 +323,8 @@ impl Program {
         if chosen > 0.0 { chosen / (usual + chosen) } else { 0.0 }
     }
 
-    /// Returns the outcome of an ended program; `None` if it was ended on request. `incomplete` says why its output is not whole.
+    /// Returns the outcome of an ended program; `None` if it was ended on request. `incomplete` says why its output is
+    /// not whole.
     pub fn outcome(&self, status: ExitStatus, incomplete: Option<String>) -> Option<Outcome> {
         match (incomplete.map_or_else(|| outcome_of(status), Outcome::Incomplete), self.ending) {
             (Outcome::Incomplete(why), _) => Some(Outcome::Incomplete(why)),
@@ -336,8 +337,8 @@ impl Program {
         }
     }
 
-    /// Returns true if the kernel killed it, or a part of it, for lack of memory. A shell tells only of the last command that it started, so
-    /// with a limit every such kill counts, whatever the outcome.
+    /// Returns true if the kernel killed it, or a part of it, for lack of memory. A shell tells only of the last
+    /// command that it started, so with a limit every such kill counts, whatever the outcome.
     fn ran_out_of_memory(&self, outcome: &Outcome) -> bool {
         let is_killed = [Outcome::Killed(KILL), Outcome::Exited(SHELL_SIGNALS + KILL)].contains(outcome);
         (self.has_limit || is_killed)
@@ -352,8 +353,8 @@ impl Program {
         [self.started.pid]
     }
 
-    /// Ends what the program has left running, after its own end, and gives its group away, to be removed once it is empty. Returns true if
-    /// it left anything.
+    /// Ends what the program has left running, after its own end, and gives its group away, to be removed once it is
+    /// empty. Returns true if it left anything.
     pub fn end_rest(&self) -> (Group, bool) {
         if self.group.remove() {
             return (self.group.clone(), false);

@@ -1,12 +1,16 @@
 //! One stream of a program: the pipe that it writes to, and the file that keeps it.
 //!
-//! A program does not get the file itself. It could write where another of its processes has written (`> /dev/stderr` opens a file anew, and cuts it), and a write that
-//! fails for a full disk would be its own affair, which most programs ignore. So it gets a pipe, which the queue drains into the file:
+//! A program does not get the file itself. It could write where another of its processes has written (`> /dev/stderr`
+//! opens a file anew, and cuts it), and a write that fails for a full disk would be its own affair, which most
+//! programs ignore. So it gets a pipe, which the queue drains into the file:
 //!
-//! - The bytes are moved by `splice`, which copies them once, inside the kernel. At any moment each byte is in the pipe or in the file, even if this process is killed.
-//!   So the guard, which has copies of both ([`super::handed`]), can finish the work.
-//! - A drain takes only what was in the pipe when it began. So it never waits, and a process that still writes after the end of its program cannot hold the queue.
-//! - A pipe that was found full is enlarged: a program that prints much is interrupted less often. Others stay small, because users may have only so much in pipes.
+//! - The bytes are moved by `splice`, which copies them once, inside the kernel. At any moment each byte is in the
+//!   pipe or in the file, even if this process is killed. So the guard, which has copies of both ([`super::handed`]),
+//!   can finish the work.
+//! - A drain takes only what was in the pipe when it began. So it never waits, and a process that still writes after
+//!   the end of its program cannot hold the queue.
+//! - A pipe that was found full is enlarged: a program that prints much is interrupted less often. Others stay small,
+//!   because users may have only so much in pipes.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};

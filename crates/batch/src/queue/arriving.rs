@@ -7,7 +7,8 @@ use crate::queue::job::Job;
 use crate::queue::shell::Shell;
 use crate::queue::template::Template;
 
-/// The longest line. The kernel takes no word above 128 KiB, and says so of the job; what is longer than this is no list.
+/// The longest line. The kernel takes no word above 128 KiB, and says so of the job; what is longer than this is no
+/// list.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// The mark that some editors write at the beginning of a text.
@@ -92,8 +93,8 @@ impl Arriving {
     ///
     /// # Errors
     ///
-    /// As [`Arriving::take`]; and when the last values are too few for the placeholders of the command, or there is no value at all and the command has no
-    /// placeholder, so that it may be meant to run once.
+    /// As [`Arriving::take`]; and when the last values are too few for the placeholders of the command, or there is no
+    /// value at all and the command has no placeholder, so that it may be meant to run once.
     pub fn end(&mut self) -> Result<Vec<Job>, String> {
         let last = if self.begun.is_empty() { None } else { self.whole_line()? };
         let rest = match &mut self.kind {
@@ -210,7 +211,8 @@ mod tests {
         assert_eq!(list(&["make", "{}"], 1, b'\n').end(), Ok(Vec::new()));
     }
 
-    /// `gristmill batch - < jobs.toml` ran `[[job]]` in the shell, and a list from `find -print0` said "nul byte found in provided data".
+    /// `gristmill batch - < jobs.toml` ran `[[job]]` in the shell, and a list from `find -print0` said "nul byte found
+    /// in provided data".
     #[test]
     fn a_list_that_is_none_of_lines_is_refused_with_what_to_do() {
         for (text, wrong) in [

@@ -15,7 +15,8 @@ pub struct Job {
     pub name: String,
     /// The program and its arguments, at least one word.
     pub words: Vec<OsString>,
-    /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See [`Job::in_slot`].
+    /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See
+    /// [`Job::in_slot`].
     pub slots: Vec<(usize, usize)>,
     /// The directory to run in; `None` for that of the queue.
     pub directory: Option<PathBuf>,
@@ -25,7 +26,8 @@ pub struct Job {
     pub inputs: Vec<PathBuf>,
     /// Places in the list of jobs that must have succeeded before.
     pub after: Vec<usize>,
-    /// Places in the list of jobs that must have ended before, whatever their outcome. A job with any runs even if the queue has halted.
+    /// Places in the list of jobs that must have ended before, whatever their outcome. A job with any runs even if the
+    /// queue has halted.
     pub after_any: Vec<usize>,
     /// The time after which it is ended; 0 for never. `None` if it says nothing of it, as with the next.
     pub timeout: Option<Duration>,
@@ -178,8 +180,8 @@ mod tests {
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {
-        let of = |lines: &[&str]| keys(&lines.iter().map(Job::shell).collect::<Vec<_>>());
-        let (short, long) = (of(&["a", "b", "a"]), of(&["a", "new", "a", "b"]));
+        let keys_of = |lines: &[&str]| keys(&lines.iter().map(Job::shell).collect::<Vec<_>>());
+        let (short, long) = (keys_of(&["a", "b", "a"]), keys_of(&["a", "new", "a", "b"]));
         assert_eq!([&short[0], &short[1], &short[2]], [&long[0], &long[3], &long[2]]);
         assert!(short[0] != short[2] && short[0] != short[1]);
         let words = |words: &[&str]| Job::words(words.iter().map(OsString::from).collect()).digest();

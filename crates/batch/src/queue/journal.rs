@@ -5,8 +5,8 @@
 //!  CRC-32    of the rest of the line
 //! ```
 //!
-//! Ends are synced to the disk within a moment, and before a job that waits for them begins. Starts are not: a start that is lost costs nothing,
-//! because a job without an end runs again.
+//! Ends are synced to the disk within a moment, and before a job that waits for them begins. Starts are not: a start
+//! that is lost costs nothing, because a job without an end runs again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -89,14 +89,15 @@ fn read(line: &[u8]) -> Option<Entry> {
     Entry::parse(&serde_json::from_slice(text).ok()?)
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
     /// The jobs that have ended, by key.
     pub ended: BTreeMap<String, Outcome>,
     /// The jobs that began and did not end: they were cut off.
     pub cut_off: BTreeMap<String, u32>,
-    /// The bytes that are whole. What follows was torn when the machine or the scheduler stopped; cut it off before the next line.
+    /// The bytes that are whole. What follows was torn when the machine or the scheduler stopped; cut it off before
+    /// the next line.
     pub whole_bytes: usize,
 }
 

@@ -137,7 +137,8 @@ impl Lists {
     ///
     /// # Errors
     ///
-    /// A sentence, when a placeholder has no list, a list no placeholder, or there are more than ten million combinations.
+    /// A sentence, when a placeholder has no list, a list no placeholder, or there are more than ten million
+    /// combinations.
     pub fn jobs(&self, template: &Template) -> Result<Vec<Job>, String> {
         template.check(self.groups.iter().map(Vec::len).sum())?;
         let count = self.count().filter(|count| *count <= JOBS_MAX);
@@ -197,7 +198,8 @@ mod tests {
         }
     }
 
-    /// `gristmill batch -- xz ::: *.log` with an empty list said "0 programs", and `cp {1} ::: a ::: b` ran with one of both.
+    /// `gristmill batch -- xz ::: *.log` with an empty list said "0 programs", and `cp {1} ::: a ::: b` ran with one
+    /// of both.
     #[test]
     fn lists_that_make_no_sense_are_refused_by_name() {
         for (words, per_job, wrong) in [

@@ -28,7 +28,8 @@ impl Outcome {
         *self == Outcome::Exited(0)
     }
 
-    /// Returns false if the job is not done, however it ended: it is not tried again now, and has no end in the journal.
+    /// Returns false if the job is not done, however it ended: it is not tried again now, and has no end in the
+    /// journal.
     pub fn is_end(&self) -> bool {
         !matches!(self, Outcome::Incomplete(_))
     }

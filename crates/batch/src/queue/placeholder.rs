@@ -41,8 +41,8 @@ const KNOWN: &str = "{} {.} {/} {//} {/.} {#} {%}, and {1} {1.} {1/} {1//} {1/.}
 
 /// Takes a word apart.
 ///
-/// Other text in braces stays as it is, because it is often a program: `awk '{print}'`, `a{2,3}`, `${HOME}`, `{{.Name}}`. Only what looks like a
-/// placeholder of GNU parallel that does not exist here is refused.
+/// Other text in braces stays as it is, because it is often a program: `awk '{print}'`, `a{2,3}`, `${HOME}`,
+/// `{{.Name}}`. Only what looks like a placeholder of GNU parallel that does not exist here is refused.
 pub fn pieces(word: &[u8]) -> Result<Vec<Piece>, String> {
     let (mut pieces, mut text, mut at) = (Vec::new(), Vec::new(), 0);
     while at < word.len() {
@@ -115,8 +115,8 @@ fn number_bytes(text: &[u8]) -> usize {
     }
 }
 
-/// Returns true for what is more likely a mistaken placeholder than a part of a program: a number with something behind it, or one that only
-/// GNU parallel has (`{..}`, `{+/}`, `{%.gz}`, `{= perl =}`).
+/// Returns true for what is more likely a mistaken placeholder than a part of a program: a number with something
+/// behind it, or one that only GNU parallel has (`{..}`, `{+/}`, `{%.gz}`, `{= perl =}`).
 fn is_mistaken(inner: &[u8]) -> bool {
     if inner.len() >= 2 && inner.starts_with(b"=") && inner.ends_with(b"=") {
         return true;

@@ -1,7 +1,8 @@
 //! The places in a line for the shell where a quoted value is a word, or a part of one.
 //!
-//! A value in single quotes is text only where the shell reads a command: not in quotes of the line, in a comment, or in a here-document. This reads a line from
-//! its beginning, knows only what all shells with such quotes read alike, and stops at anything else. A value behind that point is refused.
+//! A value in single quotes is text only where the shell reads a command: not in quotes of the line, in a comment, or
+//! in a here-document. This reads a line from its beginning, knows only what all shells with such quotes read alike,
+//! and stops at anything else. A value behind that point is refused.
 //!
 //! ```text
 //!  known     words, \x, '...', "...", $'...' with \n and \t, # to the end of the line, $name, ${name#text}, $(( 1 + 2 )),
@@ -154,7 +155,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns the number of bytes from `count` behind this one to `end`; `None` if not all of them are as `is_known` says.
+    /// Returns the number of bytes from `count` behind this one to `end`; `None` if not all of them are as `is_known`
+    /// says.
     fn length_to(&self, count: usize, end: &[u8], is_known: impl Fn(u8) -> bool) -> Option<usize> {
         let rest = self.line.get(self.at + count..)?;
         let is_end = |from: usize| end.iter().enumerate().all(|(at, byte)| rest.get(from + at) == Some(&Some(*byte)));

@@ -61,7 +61,8 @@ impl Shell {
         self.words.len() + 1
     }
 
-    /// Refuses a value in the text that a command gives to a shell, where nothing quotes it. A value that is all of the text is meant to be run.
+    /// Refuses a value in the text that a command gives to a shell, where nothing quotes it. A value that is all of
+    /// the text is meant to be run.
     pub(crate) fn check_words(words: &[Vec<Piece>]) -> Result<(), String> {
         let text = |word: &[Piece]| match word {
             [Piece::Text(text)] => text.clone(),
@@ -96,7 +97,8 @@ impl Shell {
         }
     }
 
-    /// Refuses a shell that does not understand the quotes of values, and placeholders that stand where these may not hold.
+    /// Refuses a shell that does not understand the quotes of values, and placeholders that stand where these may not
+    /// hold.
     pub(crate) fn check(&self, line: &[Piece]) -> Result<(), String> {
         let is_known = |word: &OsString| QUOTED_AS_SH.iter().any(|name| has_name(word, name));
         // It would give the line to a second shell, which takes the quotes off.
@@ -124,7 +126,8 @@ fn has_name(word: &OsStr, name: &str) -> bool {
     Path::new(word).file_name() == Some(OsStr::new(name))
 }
 
-/// Quotes a value in a line for the shell. Plain ones too, because of what may stand beside them: `$x` and the value `y` are not `$xy`.
+/// Quotes a value in a line for the shell. Plain ones too, because of what may stand beside them: `$x` and the value
+/// `y` are not `$xy`.
 pub(crate) fn in_line(value: &[u8]) -> Vec<u8> {
     let inner = value.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
     [b"'", &inner[..], b"'"].concat()
@@ -213,7 +216,8 @@ mod tests {
         Shell::default().check(&crate::queue::placeholder::pieces(line.as_bytes()).expect("placeholders"))
     }
 
-    /// `n="$(basename "{}" .txt)"` ran a file with the name `$(touch hacked)`: quotes were counted as if there were no `$(`.
+    /// `n="$(basename "{}" .txt)"` ran a file with the name `$(touch hacked)`: quotes were counted as if there were no
+    /// `$(`.
     #[test]
     fn a_place_where_quotes_would_not_hold_is_refused_by_name() {
         for (line, place) in [
@@ -286,7 +290,8 @@ mod tests {
         }
     }
 
-    /// `-- sh -c 'wc -l {}'` ran a file with the name `$(touch hacked)`, though values are said to reach a program as they are.
+    /// `-- sh -c 'wc -l {}'` ran a file with the name `$(touch hacked)`, though values are said to reach a program as
+    /// they are.
     #[test]
     fn a_value_is_no_part_of_a_text_that_a_command_gives_to_a_shell() {
         let check = |words: &[&str]| {

@@ -1,4 +1,4 @@
-//! The state of a job, the number of jobs in each, and what may run at the same time.
+//! The state of a job, the number of jobs in each, and the limits on those that run.
 
 use super::halt::Halt;
 use super::outcome::Outcome;
@@ -16,7 +16,7 @@ pub enum State {
     Skipped(usize),
 }
 
-/// What may run at the same time.
+/// The limits on jobs that run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The number of jobs at the same time.

@@ -11,8 +11,9 @@
 //!   +--> Skipped: a job before it failed
 //! ```
 //!
-//! When the queue halts, jobs that wait are left: they stay in `Waiting` and do not begin. For a job that runs whatever the outcome of
-//! others (`after_any`), one that has ended, was skipped or was left is the same: it still begins.
+//! When the queue halts, jobs that wait are left: they stay in `Waiting` and do not begin. For a job that runs
+//! whatever the outcome of others (`after_any`), one that has ended, was skipped or was left is the same: it still
+//! begins.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -54,7 +55,7 @@ pub struct Queue {
 /// The order in which jobs begin: by priority, and then by place.
 type Rank = (Reverse<i32>, usize);
 
-/// What the queue must know of a job.
+/// The needs of a job, as far as the queue depends on them.
 #[derive(Clone, Debug)]
 struct Need {
     /// The jobs that wait for its success.
@@ -200,8 +201,9 @@ impl Queue {
 
     /// Returns the job that begins now, if any may; it then runs.
     ///
-    /// Those with the highest priority begin first, and equal ones in the order of the list. If the memory of the next one is not free,
-    /// those behind it wait too, so that it does begin some time. A job that needs more than there is begins when no other runs.
+    /// Those with the highest priority begin first, and equal ones in the order of the list. If the memory of the next
+    /// one is not free, those behind it wait too, so that it does begin some time. A job that needs more than there is
+    /// begins when no other runs.
     pub fn begin(&mut self) -> Option<usize> {
         let job = self.next_job()?;
         self.ready.remove(&self.rank(job));
@@ -233,7 +235,8 @@ impl Queue {
         is_tried_again
     }
 
-    /// Records that a running job was ended on request, so that it has no outcome. Unless the queue has halted, nothing begins after it.
+    /// Records that a running job was ended on request, so that it has no outcome. Unless the queue has halted,
+    /// nothing begins after it.
     pub fn interrupt(&mut self, job: usize) {
         assert_eq!(self.states[job], State::Running, "only a job that runs can be interrupted");
         self.release(job);

@@ -29,12 +29,13 @@ const FIELDS: [&str; 14] = [
     "threads",
 ];
 
-/// Reads the tables `[[job]]`. `shell` runs a command that is text, unless its job names another; `bytes` parses a size like `2GiB`.
+/// Reads the tables `[[job]]`. `shell` runs a command that is text, unless its job names another; `bytes` parses a
+/// size like `2GiB`.
 ///
 /// # Errors
 ///
-/// A sentence that names the job and the field: wrong TOML, an unknown field, a name that is used twice, a dependency that there
-/// is not, or a circle of dependencies.
+/// A sentence that names the job and the field: wrong TOML, an unknown field, a name that is used twice, a dependency
+/// that there is not, or a circle of dependencies.
 ///
 /// ```
 /// let text = "
@@ -225,7 +226,8 @@ fn no_circle(jobs: &[Job]) -> Result<(), String> {
     }
 }
 
-/// Says which jobs form the circle that this one waits for. It and all jobs that wait in vain have one before them that does so too.
+/// Says which jobs form the circle that this one waits for. It and all jobs that wait in vain have one before them
+/// that does so too.
 fn circle(jobs: &[Job], waits: &[usize], start: usize) -> String {
     let mut met: Vec<Option<usize>> = vec![None; jobs.len()];
     let (mut way, mut at) = (Vec::new(), start);

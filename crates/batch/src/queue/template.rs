@@ -29,12 +29,13 @@ pub struct Template {
 }
 
 impl Template {
-    /// Makes a template of a program and its arguments, or with a shell of a line. A job takes `per_job` values of each list; with 0 it takes
-    /// one, and inserts none.
+    /// Makes a template of a program and its arguments, or with a shell of a line. A job takes `per_job` values of
+    /// each list; with 0 it takes one, and inserts none.
     ///
     /// # Errors
     ///
-    /// A sentence, when something looks like a placeholder but is none, or a value cannot be quoted where its placeholder stands.
+    /// A sentence, when something looks like a placeholder but is none, or a value cannot be quoted where its
+    /// placeholder stands.
     ///
     /// ```
     /// use gristmill_batch::queue::Template;

@@ -1,8 +1,8 @@
 //! The log: a table of all attempts, a line for each, in a file with tabs (`--log FILE.tsv`).
 //!
-//! Names and commands are escaped as in a text of JSON, without its quotes: `\t`, `\n`, `\"`, `\\`, `\u001b`. So each line is an attempt, and
-//! each tab separates two fields, for `cut` as for `pandas.read_csv(sep="\t")`. Bytes that are not UTF-8 are written as Python
-//! does (`surrogateescape`): `\udcff` for the byte ff.
+//! Names and commands are escaped as in a text of JSON, without its quotes: `\t`, `\n`, `\"`, `\\`, `\u001b`. So each
+//! line is an attempt, and each tab separates two fields, for `cut` as for `pandas.read_csv(sep="\t")`. Bytes that are
+//! not UTF-8 are written as Python does (`surrogateescape`): `\udcff` for the byte ff.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -18,7 +18,8 @@ use gristmill_os::folder::Entry;
 
 use super::record::Record;
 
-/// The names of the fields. Only `job`, `attempt`, `name`, `status` and `command` have a value in the line of a job without an end.
+/// The names of the fields. Only `job`, `attempt`, `name`, `status` and `command` have a value in the line of a job
+/// without an end.
 const HEADER: &str =
     "job\tattempt\tname\tstart_utc\tseconds\tstatus\tmemory_bytes\tuser_seconds\tsystem_seconds\tcommand\n";
 

@@ -1,4 +1,4 @@
-//! What is printed and kept of the programs.
+//! Reports on the programs: printed, and kept.
 //!
 //! ```text
 //!  record    the report on an attempt: its status, and a line of JSON

@@ -8,7 +8,8 @@
 //!  (--live) wait in their file
 //! ```
 //!
-//! It prints in pieces, and only while the stream has room, so that the queue can go on with its other work while nobody reads. All that waits is in files.
+//! It prints in pieces, and only while the stream has room, so that the queue can go on with its other work while
+//! nobody reads. All that waits is in files.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -93,8 +94,8 @@ impl Printer {
         }
     }
 
-    /// Takes the output of an ended program: standard output as such, or on standard error, and the rest on standard error. Output that is kept in a folder is not
-    /// printed, unless as lines.
+    /// Takes the output of an ended program: standard output as such, or on standard error, and the rest on standard
+    /// error. Output that is kept in a folder is not printed, unless as lines.
     pub fn end(&mut self, job: usize, capture: Capture) -> io::Result<()> {
         let is_named = capture.folder.is_some();
         let mut lines = self.live.remove(&job).map(Vec::from).unwrap_or_default().into_iter();
@@ -145,7 +146,8 @@ impl Printer {
 
     /// Returns false if so much waits that no further program may begin.
     ///
-    /// If nothing runs, the held outputs wait for a job that has not begun. So a program may always begin then, or the queue would stand still.
+    /// If nothing runs, the held outputs wait for a job that has not begun. So a program may always begin then, or the
+    /// queue would stand still.
     pub fn has_room(&self, runs_any: bool) -> bool {
         self.printing.len() < UNPRINTED_MAX && (self.held.len() <= self.style.held_max || !runs_any)
     }
@@ -167,8 +169,8 @@ impl Printer {
         std::mem::take(&mut self.lost)
     }
 
-    /// Prints as far as there is room. After an error, the rest of the same output is left out. `is_alone` says that nobody is left who could tell that the user wants to
-    /// wait no longer, so what has no room is left out too.
+    /// Prints as far as there is room. After an error, the rest of the same output is left out. `is_alone` says that
+    /// nobody is left who could tell that the user wants to wait no longer, so what has no room is left out too.
     pub fn print_some(&mut self, running: &BTreeMap<usize, Program>, table: &Live, is_alone: bool) -> io::Result<()> {
         loop {
             if self.printing.is_empty() {

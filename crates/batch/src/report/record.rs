@@ -35,7 +35,7 @@ pub struct Record {
     pub tier: Option<&'static str>,
     /// The share of its processor time in which programs were chosen.
     pub chosen: f64,
-    /// Who the program was; `None` if nobody asks.
+    /// The name of the program in the history; `None` if nobody asks.
     pub identity: Option<Identity>,
 }
 

@@ -61,8 +61,8 @@ impl Recorder {
         }
     }
 
-    /// Returns what was learned on this host, in this tier, about a program with an input; `None` after the first time. If the program
-    /// was looked up with another input before, only the part about this input is read.
+    /// Returns what was learned on this host, in this tier, about a program with an input; `None` after the first
+    /// time. If the program was looked up with another input before, only the part about this input is read.
     pub fn learned(&mut self, Key { build, input }: &Key) -> Option<Store> {
         let is_new = self.asked.insert((build.clone(), None));
         if !self.asked.insert((build.clone(), Some(input.clone()))) {

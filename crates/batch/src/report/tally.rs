@@ -38,7 +38,7 @@ impl Left<'_> {
 pub fn left<'r>(states: &[State], records: &'r [Record]) -> Vec<Option<Left<'r>>> {
     let mut last: Vec<Option<&Record>> = vec![None; states.len()];
     records.iter().for_each(|record| last[record.job] = Some(record));
-    let of = |(state, last): (&State, Option<&'r Record>)| match (state, last) {
+    let remnant = |(state, last): (&State, Option<&'r Record>)| match (state, last) {
         (State::Ended(_), _) => None,
         (State::Skipped(_), _) => Some(Left::Skipped),
         (State::Waiting | State::Running, None) => Some(Left::DidNotRun),
@@ -46,7 +46,7 @@ pub fn left<'r>(states: &[State], records: &'r [Record]) -> Vec<Option<Left<'r>>
             Some(record.outcome.as_ref().map_or(Left::WasEnded, Left::NotTriedAgain))
         }
     };
-    states.iter().zip(last).map(of).collect()
+    states.iter().zip(last).map(remnant).collect()
 }
 
 /// The number of jobs that came out in each way.
@@ -123,7 +123,8 @@ pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Recor
     lines
 }
 
-/// Returns the last line of JSON. Its `quanta` are counted by the reason of their decision; there are none if there was nothing to choose.
+/// Returns the last line of JSON. Its `quanta` are counted by the reason of their decision; there are none if there
+/// was nothing to choose.
 pub fn json_summary(tally: &Tally, took: Duration, decided: &BTreeMap<Reason, u64>) -> Value {
     let quanta: BTreeMap<&str, u64> = decided.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
     json!({ "summary": {

@@ -1,11 +1,12 @@
-//! Limits for starting: while the load of the machine is too high, or too little memory is free, no further program begins.
+//! Limits for starting: while the load of the machine is too high, or too little memory is free, no further program
+//! begins.
 //!
 //! A program needs a moment until it shows in either of them, so a burst of starts would pass:
 //!
-//! - The load is looked at once a second. Until then, programs of the queue that have begun since count as one each, and those
-//!   that have ended are taken off.
-//! - A program that began less than a second ago counts with the memory that its job asks for, or with the most that one has used so far. If
-//!   neither is known, no other program begins until that second is over.
+//! - The load is looked at once a second. Until then, programs of the queue that have begun since count as one each,
+//!   and those that have ended are taken off.
+//! - A program that began less than a second ago counts with the memory that its job asks for, or with the most that
+//!   one has used so far. If neither is known, no other program begins until that second is over.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use gristmill_os::machine::{load_now, memory_available_bytes, memory_bytes};
 
 use super::slots::Slots;
 
-/// What there must be before a program begins.
+/// The load and the free memory with which a program may begin.
 #[derive(Clone, Copy, Default)]
 pub struct StartLimits {
     /// Fewer threads than this run or wait for the disk. One program always runs.
@@ -211,21 +212,21 @@ mod tests {
     #[test]
     fn a_burst_does_not_pass_and_one_program_always_runs() {
         let began = Instant::now();
-        let of = |count: usize| (0..count).map(|_| young(0, 0)).collect::<Vec<_>>().into_iter();
+        let running = |count: usize| (0..count).map(|_| young(0, 0)).collect::<Vec<_>>().into_iter();
         let mut admission = Admission { load_max: Some(3), ..Admission::new(StartLimits::default(), 1) };
         let looked = |load, own| Some((began, load, own));
         // 1. Two threads of others run.
         admission.looked = looked(2, 0);
-        let admitted = [0, 1, 2].map(|own| admission.admits(of(own), began).expect("no look is needed"));
+        let admitted = [0, 1, 2].map(|own| admission.admits(running(own), began).expect("no look is needed"));
         assert_eq!(admitted, [true, false, false]);
         assert_eq!(admission.held(), Some(Held::Load { now: 4, max: 3 }));
         // 2. Three of the queue ran; as soon as one ends, another begins.
         admission.looked = looked(3, 3);
-        let admitted = [3, 2, 1].map(|own| admission.admits(of(own), began).expect("no look is needed"));
+        let admitted = [3, 2, 1].map(|own| admission.admits(running(own), began).expect("no look is needed"));
         assert_eq!(admitted, [false, true, true]);
         // 3. A machine that others keep busy: one at a time.
         admission.looked = looked(50, 0);
-        let admitted = [0, 1].map(|own| admission.admits(of(own), began).expect("no look is needed"));
+        let admitted = [0, 1].map(|own| admission.admits(running(own), began).expect("no look is needed"));
         assert_eq!(admitted, [true, false]);
     }
 }

@@ -11,9 +11,11 @@
 //! A program itself writes its line before it begins, so the guard knows of every one that has begun.
 //!
 //! 1. The scheduler ends: so does the guard, with its exit status.
-//! 2. The scheduler dies: its programs become children of the guard. Those that have ended by themselves are written to the journal, once what they left in their
-//!    pipes is in the files of `--output`; the others are ended, stopped or not, and run again with `--resume`. So does one whose output cannot be kept.
-//! 3. The guard dies: the scheduler sees that nobody holds the other end of the signals, and does the same with its programs.
+//! 2. The scheduler dies: its programs become children of the guard. Those that have ended by themselves are written
+//!    to the journal, once what they left in their pipes is in the files of `--output`; the others are ended, stopped
+//!    or not, and run again with `--resume`. So does one whose output cannot be kept.
+//! 3. The guard dies: the scheduler sees that nobody holds the other end of the signals, and does the same with its
+//!    programs.
 //!
 //! Ctrl-C reaches both; only the guard takes it, so that it counts once.
 
@@ -36,7 +38,7 @@ use crate::program::handed::Handed;
 use crate::program::running::{group_name, outcome_of};
 use gristmill_report::messages::tell;
 
-/// What guard and scheduler both know.
+/// The knowledge that guard and scheduler share.
 pub struct Plan<'a> {
     pub journal: Option<&'a Journal>,
     pub freezer: &'a Freezer,

@@ -1,4 +1,5 @@
-//! The memory of jobs: what the machine does not have is refused, and the kernel holds each job to its amount where it can.
+//! The memory of jobs: what the machine does not have is refused, and the kernel holds each job to its amount where it
+//! can.
 
 use crate::queue::{Job, State};
 use gristmill::Error;
@@ -32,7 +33,8 @@ pub fn check(jobs: &[Job], all: Option<usize>) -> Result<(), Error> {
     }
 }
 
-/// Says which jobs that wait ask for more memory than all may have at the same time. `asked_for` says that this is --memory.
+/// Says which jobs that wait ask for more memory than all may have at the same time. `asked_for` says that this is
+/// --memory.
 pub fn alone(jobs: &[Job], states: &[State], all_bytes: u64, asked_for: bool) -> Option<String> {
     let too_large =
         |(_, (job, state)): &(usize, (&Job, &State))| **state == State::Waiting && job.memory_bytes > all_bytes;

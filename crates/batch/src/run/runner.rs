@@ -37,8 +37,8 @@ use crate::report::printer::Printer;
 use crate::report::record::{Record, short};
 use crate::report::reporter::{Reporter, Reports};
 
-/// The errors that say that this process may have no more of something (open files, processes, memory, space on the disk), that the guard has died, or that another
-/// queue removes our groups.
+/// The errors that say that this process may have no more of something (open files, processes, memory, space on the
+/// disk), that the guard has died, or that another queue removes our groups.
 const LACKS: [Errno; 7] =
     [Errno::PIPE, Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOSPC, Errno::NODEV];
 
@@ -190,7 +190,8 @@ impl<'a> Runner<'a> {
         Some(format!("the next attempt is in {}", seconds(wait)))
     }
 
-    /// Once the queue has halted, asks running programs to end if the rule says so, but none that runs whatever the outcome of others.
+    /// Once the queue has halted, asks running programs to end if the rule says so, but none that runs whatever the
+    /// outcome of others.
     fn halt(&mut self) {
         let Some(halt) = self.jobs.queue.halted().filter(|_| !self.has_halted) else { return };
         self.has_halted = true;
@@ -243,7 +244,8 @@ impl<'a> Runner<'a> {
         self.jobs.all()
     }
 
-    /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors` share their work.
+    /// Returns true if the list has ended, and its jobs usually take less than `seconds` altogether when `processors`
+    /// share their work.
     pub fn is_short(&mut self, processors: usize, seconds: f64) -> bool {
         self.jobs.queue.is_closed() && self.reporter.recorder.is_shorter(self.jobs.all(), processors, seconds)
     }
@@ -411,7 +413,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Begins no further program, because nobody reads the output of programs any more, and says so if that leaves some.
+    /// Begins no further program, because nobody reads the output of programs any more, and says so if that leaves
+    /// some.
     fn stop_unread(&mut self) {
         if self.jobs.are_unfinished() && self.stops == 0 && !replace(&mut self.is_unread, true) {
             let why = "nobody reads standard output any more, so no further program begins";

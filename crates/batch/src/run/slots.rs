@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn programs_at_the_same_time_are_a_number_or_a_share_of_the_processors() {
-        let of = |text: &str| slots(text).map(|slots| slots.of(4));
-        assert_eq!([of("3"), of("200%"), of("10%")], [Ok(3), Ok(8), Ok(1)]);
+        let on_four = |text: &str| slots(text).map(|slots| slots.of(4));
+        assert_eq!([on_four("3"), on_four("200%"), on_four("10%")], [Ok(3), Ok(8), Ok(1)]);
         assert!(["0", "-1", "+1", "+100%", "x", "%", "0%", "999999"].iter().all(|text| slots(text).is_err()));
     }
 }

@@ -15,12 +15,13 @@ use crate::terminal::failure::Failure;
 /// The options of the queue.
 #[derive(Args)]
 pub struct Programs {
-    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with .toml; - for standard input, which is read if
-    /// nothing is named
+    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with
+    /// .toml; - for standard input, which is read if nothing is named
     #[arg(value_name = "FILE", conflicts_with = "command")]
     jobs: Option<PathBuf>,
 
-    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value; without :::, values come from standard input
+    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value;
+    /// without :::, values come from standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 
@@ -31,8 +32,8 @@ pub struct Programs {
     #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = gristmill_batch::slots)]
     at_once: Option<Slots>,
 
-    /// With more programs than processors, learn their demand for memory bandwidth, and choose every 100 ms which of them run where that
-    /// gained time before
+    /// With more programs than processors, learn their demand for memory bandwidth, and choose every 100 ms which of
+    /// them run where that gained time before
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "observe")]
     by_bandwidth: Option<ByBandwidth>,
 
@@ -40,8 +41,8 @@ pub struct Programs {
     #[arg(long, short, conflicts_with = "halt")]
     keep_going: bool,
 
-    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never); soon,fail=N or
-    /// now,success=N count ends [default: soon]
+    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never);
+    /// soon,fail=N or now,success=N count ends [default: soon]
     #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
     halt: Option<Halt>,
 
@@ -156,8 +157,8 @@ struct Values {
 /// The limits.
 #[derive(Args)]
 struct StartLimits {
-    /// Begin a further program only while fewer threads than this run or wait for the disk: a number, or a share of the processors
-    /// such as 100%; one program always runs
+    /// Begin a further program only while fewer threads than this run or wait for the disk: a number, or a share of
+    /// the processors such as 100%; one program always runs
     #[arg(long, value_name = "N", value_parser = gristmill_batch::slots)]
     load: Option<Slots>,
 
@@ -233,7 +234,8 @@ impl Programs {
     }
 }
 
-/// Fails if two of the files that the options name are the same, or one of them has the jobs, or values for them. Links are seen through.
+/// Fails if two of the files that the options name are the same, or one of them has the jobs, or values for them.
+/// Links are seen through.
 fn check_apart(request: &Request) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
     let mut add = |option, path: Option<&PathBuf>| path.iter().for_each(|path| outputs.file(option, path));

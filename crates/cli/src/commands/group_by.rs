@@ -17,26 +17,26 @@ use crate::terminal::progress::Besides;
 
 /// Sum a number, or count, over all records that have the same key
 ///
-/// Sums of whole numbers are exact, up to 128 bits. Those of other numbers are rounded as they are added, so their last digits may differ
-/// from run to run; with --deterministic they are rounded once, at the end, and are the same on every run. A sum that is too large is an
-/// error that names the key. In Arrow and Parquet files the column sum is a
-/// float64, and sum_whole, a decimal of 38 digits, has the exact sum where all numbers were whole.
+/// Sums of whole numbers are exact, up to 128 bits. Those of other numbers are rounded as they are added, so their last
+/// digits may differ from run to run; with --deterministic they are rounded once, at the end, and are the same on every
+/// run. A sum that is too large is an error that names the key. In Arrow and Parquet files the column sum is a float64,
+/// and sum_whole, a decimal of 38 digits, has the exact sum where all numbers were whole.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct GroupBy {
-    /// The key: a column of CSV, by its name or its number from 1, or a field of JSON lines. Digits are a name if the first line
-    /// has it, otherwise a number; name:2019 and number:2 say which. A key is its text as written: in JSON lines 1 and "1" are one
-    /// key, and 1.0 is another
+    /// The key: a column of CSV, by its name or its number from 1, or a field of JSON lines. Digits are a name if the
+    /// first line has it, otherwise a number; name:2019 and number:2 say which. A key is its text as written: in JSON
+    /// lines 1 and "1" are one key, and 1.0 is another
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     by: Option<String>,
 
-    /// The number to sum: a column or field. Rows where it is empty or null are skipped, and a message says how many; the sum of
-    /// a key without any number is empty [default: count rows]
+    /// The number to sum: a column or field. Rows where it is empty or null are skipped, and a message says how many;
+    /// the sum of a key without any number is empty [default: count rows]
     #[arg(long, value_name = "COLUMN", requires = "by", help_heading = INPUT)]
     sum: Option<String>,
 
-    /// The format of the input [default: jsonl if files are named .jsonl or .ndjson or begin with {, csv if they are other
-    /// text; without --by, pairs if they are not text]
+    /// The format of the input [default: jsonl if files are named .jsonl or .ndjson or begin with {, csv if they are
+    /// other text; without --by, pairs if they are not text]
     #[arg(long, value_enum, help_heading = INPUT)]
     input_format: Option<Rows>,
 

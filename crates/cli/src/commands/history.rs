@@ -16,11 +16,12 @@ use crate::terminal::standard_output::print;
 
 /// List, explain, export or forget what is known of programs
 ///
-/// gristmill scale keeps the times of Gristmill's applications with several numbers of workers, for the plans of later runs.
-/// gristmill batch keeps the times, the memory and the outcome of each program that it ran. Programs are known by their file, inputs by a
-/// digest of arguments and file sizes; the arguments themselves are not kept.
+/// gristmill scale keeps the times of Gristmill's applications with several numbers of workers, for the plans of later
+/// runs. gristmill batch keeps the times, the memory and the outcome of each program that it ran. Programs are known by
+/// their file, inputs by a digest of arguments and file sizes; the arguments themselves are not kept.
 ///
-/// Removes what exceeds the limits whenever runs are added. The limits are kept in the file, and hold for all that write to it.
+/// Removes what exceeds the limits whenever runs are added. The limits are kept in the file, and hold for all that
+/// write to it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct History {
@@ -147,7 +148,8 @@ impl History {
         Ok(())
     }
 
-    /// Returns a line for each program. One that was asked for is also explained: what is known of its demand on each host.
+    /// Returns a line for each program. One that was asked for is also explained: what is known of its demand on each
+    /// host.
     fn accounts(&self, file: &File) -> Result<Vec<String>, Problem> {
         let mut lines = Vec::new();
         for account in file.accounts(self.program.as_deref())? {

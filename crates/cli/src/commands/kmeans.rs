@@ -14,9 +14,8 @@ use crate::terminal::progress::Unit;
 
 /// Find k centres among points, each the mean of the points nearest to it
 ///
-/// Points are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
-/// Prints for each centre its number,
-/// the number of its points, and its coordinates.
+/// Points are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in
+/// different orders. Prints for each centre its number, the number of its points, and its coordinates.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct KMeans {

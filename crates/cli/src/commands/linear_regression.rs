@@ -13,13 +13,14 @@ use crate::terminal::failure::Failure;
 
 /// Fit a line through pairs of numbers, by least squares
 ///
-/// Prints n (the number of pairs), slope, intercept, and r (the coefficient of correlation; NaN when every y is the same). Their last
-/// digits may differ from run to run, unless --deterministic is given.
+/// Prints n (the number of pairs), slope, intercept, and r (the coefficient of correlation; NaN when every y is the
+/// same). Their last digits may differ from run to run, unless --deterministic is given.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LinearRegression {
-    /// Column of x in CSV files: its number, from 1, or its name in the first line. Digits are a name if the first line has it,
-    /// else a number; name:2019 and number:2 say which. Rows where x or y is empty are left out, and counted on standard error
+    /// Column of x in CSV files: its number, from 1, or its name in the first line. Digits are a name if the first line
+    /// has it, else a number; name:2019 and number:2 say which. Rows where x or y is empty are left out, and counted on
+    /// standard error
     #[arg(long, value_name = "COLUMN", requires = "y", help_heading = INPUT)]
     x: Option<Column>,
 

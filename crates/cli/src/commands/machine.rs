@@ -18,12 +18,12 @@ use crate::terminal::messages::tell;
 use crate::terminal::standard_output::print;
 use gristmill::units;
 
-/// Show the hardware of this machine, its counters, and how fast it moves bytes at best
+/// Show the hardware of this machine, its counters, and its highest rates
 ///
-/// Processors, caches, NUMA nodes, limits, huge pages; which counters can be read, and why the others cannot. Then the ceilings for
-/// each number of threads: memory as STREAM measures it, pages handed over from process to process, a file from the page cache,
-/// and its disk. Takes a few seconds.
-/// Results are kept with their time, because the memory of a virtual machine may get faster or slower.
+/// Processors, caches, NUMA nodes, limits, huge pages; which counters can be read, and why the others cannot. Then the
+/// ceilings for each number of threads: memory as STREAM measures it, pages handed over from process to process, a file
+/// from the page cache, and its disk. Takes a few seconds. Results are kept with their time, because the memory of a
+/// virtual machine may get faster or slower.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Machine {

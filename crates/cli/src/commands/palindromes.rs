@@ -15,8 +15,8 @@ use crate::terminal::failure::Failure;
 
 /// Count the palindromic substrings of every line, by file
 ///
-/// Every occurrence counts, of bytes (not characters): aaa has six. The line end, LF or CRLF, belongs to no line. Prints the name of each file that is not empty, and the
-/// count of all its lines.
+/// Every occurrence counts, of bytes (not characters): aaa has six. The line end, LF or CRLF, belongs to no line.
+/// Prints the name of each file that is not empty, and the count of all its lines.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Palindromes {

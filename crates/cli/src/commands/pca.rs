@@ -11,9 +11,10 @@ use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Unit;
 
-/// Find the directions in which data varies most, and how its variables vary together
+/// Find the directions in which data varies most, and its covariances
 ///
-/// Observations are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them in different orders.
+/// Observations are the rows of CSV files or of .npy files of float64; CSV files that name their columns may have them
+/// in different orders.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Pca {
@@ -34,8 +35,8 @@ pub struct Pca {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Print {
-    /// A row for each component: its number, the variance along it, its share of the whole variance, and its direction, a
-    /// number for each variable
+    /// A row for each component: its number, the variance along it, its share of the whole variance, and its direction,
+    /// a number for each variable
     #[default]
     Components,
     /// A row for each variable, which is a column of the input: its number, from 1, and its mean

@@ -12,8 +12,9 @@ use crate::terminal::failure::Failure;
 
 /// Run a program in Python that uses the package `gristmill`
 ///
-/// Settings of the package come before the file: `gristmill run --workers 4 --on-error skip job.py words.txt`. An error of a
-/// job is shown without the lines of the package. The interpreter is the one beside this command, or else `python3`.
+/// Settings of the package come before the file: `gristmill run --workers 4 --on-error skip job.py words.txt`. An error
+/// of a job is shown without the lines of the package. The interpreter is the one beside this command, or else
+/// `python3`.
 #[derive(Args)]
 pub struct Run {
     /// Settings, the program, and its arguments

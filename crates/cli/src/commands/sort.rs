@@ -34,8 +34,8 @@ pub struct Sort {
     #[command(flatten)]
     text: Text,
 
-    /// Write the result to this new folder: files that follow each other in order, part-00000 and so on, and manifest.json,
-    /// which has the records, bytes, checksum, first and last key of each. It appears when it is whole
+    /// Write the result to this new folder: files that follow each other in order, part-00000 and so on, and
+    /// manifest.json, which has the records, bytes, checksum, first and last key of each. It appears when it is whole
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "checkpoint"], help_heading = RESULT)]
     parts: Option<PathBuf>,
 

@@ -19,8 +19,8 @@ use crate::terminal::failure::Failure;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StringMatch {
-    /// The keys, one per line, without escapes; empty lines are left out; the file may be compressed. With --encoding they are
-    /// UTF-8, as the input is when it is decoded
+    /// The keys, one per line, without escapes; empty lines are left out; the file may be compressed. With --encoding
+    /// they are UTF-8, as the input is when it is decoded
     #[arg(long, short, value_name = "FILE", help_heading = INPUT)]
     keys: PathBuf,
 

@@ -28,7 +28,8 @@ pub struct TileSearch {
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = PUZZLE)]
     columns: usize,
 
-    /// The tiles to start from, left to right and top to bottom, separated by commas, 0 for the blank [default: in order, the blank last]
+    /// The tiles to start from, left to right and top to bottom, separated by commas, 0 for the blank [default: in
+    /// order, the blank last]
     #[arg(long, value_name = "TILES", value_delimiter = ',', help_heading = PUZZLE)]
     start: Option<Vec<u8>>,
 

@@ -38,8 +38,8 @@ Examples:
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Tokens {
-    /// Bytes between ASCII white space (space, tab, line feed, vertical tab, form feed, carriage return), unchanged; a UTF-8
-    /// character is never cut
+    /// Bytes between ASCII white space (space, tab, line feed, vertical tab, form feed, carriage return), unchanged; a
+    /// UTF-8 character is never cut
     #[default]
     Space,
     /// A letter (A-Z) and the letters and apostrophes after it, in upper case

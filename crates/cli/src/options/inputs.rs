@@ -15,10 +15,11 @@ use crate::terminal::failure::Failure;
 /// The input.
 #[derive(Args)]
 pub struct Inputs {
-    /// Files, directories (all files below them except hidden ones and symbolic links), patterns such as 'logs/**/*.txt',
-    /// or - for standard input; plain or compressed (gzip, zstd, bzip2, xz, lz4, zip with one file). A file that is named twice is read twice; a file
-    /// that is found by a pattern or below a directory is read once, even if it has several names. A pipe is first copied to
-    /// a temporary file (see --spill-dir) [default: standard input, unless it is a terminal]
+    /// Files, directories (all files below them except hidden ones and symbolic links), patterns such as
+    /// 'logs/**/*.txt', or - for standard input; plain or compressed (gzip, zstd, bzip2, xz, lz4, zip with one file). A
+    /// file that is named twice is read twice; a file that is found by a pattern or below a directory is read once,
+    /// even if it has several names. A pipe is first copied to a temporary file (see --spill-dir) [default: standard
+    /// input, unless it is a terminal]
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
 
@@ -32,19 +33,20 @@ pub struct Inputs {
     follow: bool,
 
     /// Set aside up to N files (or all) that cannot be read, are damaged, or are not what their names say, and CSV
-    /// files with a bad first line or with a quote that nothing closes, and give the result of the others. No part of a damaged file is counted: every file is read to its end before the job begins. A file
-    /// that needs more than --memory or --record-bytes-max allows is not set aside but ends the job
+    /// files with a bad first line or with a quote that nothing closes, and give the result of the others. No part of a
+    /// damaged file is counted: every file is read to its end before the job begins. A file that needs more than
+    /// --memory or --record-bytes-max allows is not set aside but ends the job
     #[arg(long, value_name = "N|all", default_value = "0", value_parser = files, help_heading = INPUT)]
     pub skip_bad_files: u32,
 
-    /// Read pipes directly, each by one worker, instead of copying them first. A worker that dies then ends the job. Only for
-    /// subcommands that do not look at their input before the job: word-count, string-match, palindromes, sort
-    #[arg(long, help_heading = INPUT)]
-    no_retry: bool,
+    /// Read pipes directly, each by one worker, instead of copying them first. A worker that dies then ends the job.
+    /// Only for subcommands that do not look at their input before the job: word-count, string-match, palindromes, sort
+    #[arg(long, alias = "no-retry", help_heading = INPUT)]
+    read_once: bool,
 
     /// The length of the longest record (for words: the longest word), less than 4GiB; a longer record is an error that
-    /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a sixth of what
-    /// each worker has of that: longer records take fewer workers [default: 16MiB, or a sixteenth of what each of
+    /// says where it is. A worker holds several copies of its longest record, so with --memory it is at most a sixth of
+    /// what each worker has of that: longer records take fewer workers [default: 16MiB, or a sixteenth of what each of
     /// two workers or more has of --memory if that is less]
     #[arg(long, value_name = "SIZE", value_parser = record_bytes, help_heading = INPUT)]
     record_bytes_max: Option<usize>,
@@ -137,7 +139,7 @@ impl Inputs {
     pub fn input(&self, memory_bytes: Option<usize>) -> Result<Input, Failure> {
         let prepared = |input: Input| {
             let input = memory_bytes.into_iter().fold(input, Input::memory);
-            input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.no_retry)
+            input.follow(self.follow).skip_bad_files(self.skip_bad_files).read_once(self.read_once)
         };
         if self.paths.is_empty() && self.files_from.is_none() {
             if io::stdin().is_terminal() {

@@ -17,23 +17,24 @@ pub struct JobOptions {
     engine: Engine,
 
     /// Where to list records and files that were set aside, with place and cause, as JSON lines [default: the name of
-    /// --output followed by .bad.jsonl; without --output bad-records.jsonl or, if there is such a file, bad-records.2.jsonl and
-    /// so on]
-    #[arg(long, value_name = "FILE", help_heading = "Workers")]
+    /// --output followed by .bad.jsonl; without --output bad-records.jsonl or, if there is such a file,
+    /// bad-records.2.jsonl and so on]
+    #[arg(long, value_name = "FILE", help_heading = FAILURES)]
     pub bad_records: Option<PathBuf>,
 
-    /// Keep finished work in this folder: the same command, run again, continues where this one stopped. The folder is made
-    /// for this user alone, and removed when the result is complete; one that was there before stays, without these files
-    #[arg(long, value_name = "DIR", help_heading = "Workers")]
+    /// Keep finished work in this folder: the same command, run again, continues where this one stopped. The folder is
+    /// made for this user alone, and removed when the result is complete; one that was there before stays, without
+    /// these files
+    #[arg(long, value_name = "DIR", help_heading = FAILURES)]
     pub checkpoint: Option<PathBuf>,
 
     /// About how much work a crash may cost
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10s", requires = "checkpoint",
-        help_heading = "Workers")]
+        help_heading = FAILURES)]
     pub checkpoint_every: Duration,
 
     /// Do not let the plan follow what gristmill scale has measured
-    #[arg(long, help_heading = "Workers")]
+    #[arg(long, help_heading = WORKERS)]
     pub no_history: bool,
 
     /// Print to standard error how the job is planned, and why; then run it
@@ -53,6 +54,8 @@ pub struct JobOptions {
     pub quiet: bool,
 }
 
+const WORKERS: &str = "Workers";
+const FAILURES: &str = "Failures";
 const REPORTS: &str = "Reports";
 
 impl JobOptions {
@@ -72,6 +75,7 @@ fn argument(option: &'static JobOption) -> Arg {
         _ => format!("{} [default: {}]", option.help, option.default),
     };
     let argument = Arg::new(option.name).long(long_name(option)).help(help).help_heading(option.group);
+    let argument = argument.hide_short_help(option.is_strategy());
     let argument = match option.name {
         "workers" => argument.short('j'),
         _ => argument,

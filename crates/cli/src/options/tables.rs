@@ -16,8 +16,8 @@ use crate::terminal::settings::as_options;
 /// How the rows of CSV files are written.
 #[derive(Args)]
 pub struct Tables {
-    /// Whether the first line of each CSV file names the columns. A row with more or fewer fields than that line is an error; one
-    /// empty field more may stand at its end
+    /// Whether the first line of each CSV file names the columns. A row with more or fewer fields than that line is an
+    /// error; one empty field more may stand at its end
     #[arg(long, value_enum, value_name = "WHICH", default_value_t, help_heading = INPUT)]
     header: Header,
 
@@ -25,8 +25,9 @@ pub struct Tables {
     #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = INPUT)]
     delimiter: Option<u8>,
 
-    /// The character around fields that contain delimiters or line ends, or none. A quote inside such a field is written twice;
-    /// text behind its closing quote is an error, and so is a quote that is not closed before the end of the file
+    /// The character around fields that contain delimiters or line ends, or none. A quote inside such a field is
+    /// written twice; text behind its closing quote is an error, and so is a quote that is not closed before the end of
+    /// the file
     #[arg(long, value_name = "CHARACTER", default_value = "\"", value_parser = quote, help_heading = INPUT)]
     quote: Quote,
 
@@ -115,8 +116,8 @@ impl Tables {
         }
     }
 
-    /// Reads an input as the binary records that its file `binary` seems to hold, although it was opened as text. A mark is a part of
-    /// their first.
+    /// Reads an input as the binary records that its file `binary` seems to hold, although it was opened as text. A
+    /// mark is a part of their first.
     pub fn binary(&self, input: &mut Input, binary: &Path, records: &str) -> Result<(), Failure> {
         if self.text.is_named() {
             return Err(Failure::Usage(format!(

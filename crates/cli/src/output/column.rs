@@ -5,8 +5,8 @@ use clap::ValueEnum;
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Tab-separated, no header; within a field, a tab, line end, backslash, backspace, vertical tab or form feed becomes \t, \n, \r, \\,
-    /// \b, \v or \f (as in PostgreSQL's text format)
+    /// Tab-separated, no header; within a field, a tab, line end, backslash, backspace, vertical tab or form feed
+    /// becomes \t, \n, \r, \\, \b, \v or \f (as in PostgreSQL's text format)
     Tsv,
     /// Comma-separated with a header, quoted as in RFC 4180
     Csv,

@@ -33,8 +33,8 @@ pub struct Ranking {
 #[derive(Args)]
 pub struct Destination {
     /// Write to this file instead of standard output, compressed if its name ends with .gz, .zst, .bz2, .xz or
-    /// .lz4. The file appears when it is complete; after a failure, a file that was there before is unchanged. A file that is
-    /// replaced passes on its owner and its permissions
+    /// .lz4. The file appears when it is complete; after a failure, a file that was there before is unchanged. A file
+    /// that is replaced passes on its owner and its permissions
     #[arg(long, short, value_name = "FILE", help_heading = RESULT)]
     output: Option<PathBuf>,
 
@@ -47,8 +47,8 @@ pub const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// By key, in ascending order of bytes: the same on every run, ready for join and diff. Sums of fractions need --deterministic
-    /// for that
+    /// By key, in ascending order of bytes: the same on every run, ready for join and diff. Sums of fractions need
+    /// --deterministic for that
     Key,
     /// By count, greatest first, then by key: also the same on every run
     Count,

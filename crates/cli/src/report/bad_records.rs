@@ -72,9 +72,22 @@ impl BadRecords {
     }
 }
 
-/// Returns the name of the list if no option gives one: the first of `bad-records.jsonl`, `bad-records.2.jsonl` and so on
-/// that is no file yet, so that the list of an earlier run is kept.
-pub fn unused_name() -> PathBuf {
+/// Returns the place of the list: as asked for, beside the output, or in the working directory.
+pub fn place(asked: Option<&Path>, output: Option<&Path>) -> PathBuf {
+    match (asked, output) {
+        (Some(path), _) => path.to_owned(),
+        (None, Some(output)) => {
+            let mut name = output.to_owned().into_os_string();
+            name.push(".bad.jsonl");
+            name.into()
+        }
+        (None, None) => unused_name(),
+    }
+}
+
+/// Returns the name of the list if no option gives one: the first of `bad-records.jsonl`, `bad-records.2.jsonl` and so
+/// on that is no file yet, so that the list of an earlier run is kept.
+fn unused_name() -> PathBuf {
     let mut names = (1..).map(|number| match number {
         1 => PathBuf::from("bad-records.jsonl"),
         _ => PathBuf::from(format!("bad-records.{number}.jsonl")),

@@ -28,7 +28,8 @@ pub fn nothing(all: &[Repeated], [chosen, quanta]: [u64; 2]) -> Option<String> {
     })
 }
 
-/// Renders the page. Runs of inputs that never ran in the system's order have nothing to be compared with, and are left out.
+/// Renders the page. Runs of inputs that never ran in the system's order have nothing to be compared with, and are left
+/// out.
 pub fn html(all: &[Repeated]) -> String {
     let compared: Vec<(&Repeated, Vec<f64>)> =
         all.iter().map(|of| (of, of.saved())).filter(|(_, saved)| !saved.is_empty()).collect();

@@ -47,7 +47,8 @@ impl Stats {
         Ok(Stats { path: path.to_owned(), aside, form })
     }
 
-    /// Writes the file. `files` is the number of files of the input, `bad_files` that of files set aside before the job.
+    /// Writes the file. `files` is the number of files of the input, `bad_files` that of files set aside before the
+    /// job.
     pub fn finish(self, summary: &Summary, files: u64, bad_files: u64) -> Result<(), Failure> {
         let of_job = of_job(summary, files, bad_files);
         self.write(|form, to| match form {

@@ -1,7 +1,7 @@
 //! The folder of `--checkpoint`, with a subfolder for each job.
 //!
-//! A folder that this command made is removed when the result is complete. A hidden file in it marks it until then, also
-//! for a later run that continues. A folder that the user made stays.
+//! A folder that this command made is removed when the result is complete. A hidden file in it marks it until then,
+//! also for a later run that continues. A folder that the user made stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};

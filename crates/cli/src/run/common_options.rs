@@ -9,7 +9,7 @@ use crate::output::destination::Destination;
 /// The options that all subcommands share.
 #[derive(Args)]
 pub struct CommonOptions {
-    /// What it reads.
+    /// The input of the subcommand.
     #[command(flatten)]
     pub inputs: Inputs,
 

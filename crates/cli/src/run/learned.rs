@@ -1,7 +1,8 @@
 //! Times that `gristmill scale` measured: kept in the history, read by the plan.
 //!
-//! Times of ordinary runs are not kept. They do not compare: one run may find its input in the page cache and another not, and
-//! others may use the machine meanwhile. `scale` runs each number of workers in turn, on a warm input, and repeats disturbed runs.
+//! Times of ordinary runs are not kept. They do not compare: one run may find its input in the page cache and another
+//! not, and others may use the machine meanwhile. `scale` runs each number of workers in turn, on a warm input, and
+//! repeats disturbed runs.
 
 use std::ffi::OsString;
 use std::fs;

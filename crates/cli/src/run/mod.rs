@@ -3,4 +3,6 @@
 mod checkpoint_folder;
 pub mod common_options;
 pub mod learned;
+mod request;
+mod reports;
 pub mod job_runner;

@@ -24,13 +24,14 @@ use crate::terminal::standard_output::print;
 
 /// Find out where more workers stop helping
 ///
-/// Runs one of Gristmill's applications, or any command behind --, with several numbers of workers, in turn, and says how its time follows them: where it falls, where it hardly
-/// changes, where it rises, which law describes that, and how sure this is. Standard output of the command is thrown away.
+/// Runs one of Gristmill's applications, or any command behind --, with several numbers of workers, in turn, and says
+/// how its time follows them: where it falls, where it hardly changes, where it rises, which law describes that, and
+/// how sure this is. Standard output of the command is thrown away.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Scale {
-    /// An application of Gristmill with its arguments, but without --workers; or, behind --, any command, in which {workers} stands
-    /// for the number of workers
+    /// An application of Gristmill with its arguments, but without --workers; or, behind --, any command, in which
+    /// {workers} stands for the number of workers
     #[arg(trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, conflicts_with = "from")]
     program: Vec<OsString>,
 
@@ -38,18 +39,18 @@ pub struct Scale {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=4096))]
     workers: Vec<u64>,
 
-    /// Another parameter and its values, for a table with a row for each; {NAME} stands for the value, and one of Gristmill's
-    /// applications gets --NAME. May be given several times, for all combinations
+    /// Another parameter and its values, for a table with a row for each; {NAME} stands for the value, and one of
+    /// Gristmill's applications gets --NAME. May be given several times, for all combinations
     #[arg(long, value_name = "NAME=A,B", value_parser = Parameter::parse, conflicts_with = "from")]
     vary: Vec<Parameter>,
 
-    /// The work grows with the workers: times are divided by their number. One of Gristmill's applications reads its input as often as there are
-    /// workers; in a command, {workers*N} is N times the number
+    /// The work grows with the workers: times are divided by their number. One of Gristmill's applications reads its
+    /// input as often as there are workers; in a command, {workers*N} is N times the number
     #[arg(long, conflicts_with = "from")]
     weak: bool,
 
-    /// How often the command runs with each number at least, after one run that does not count. There are up to three times as many
-    /// while the times lie far apart
+    /// How often the command runs with each number at least, after one run that does not count. There are up to three
+    /// times as many while the times lie far apart
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
 
@@ -61,7 +62,8 @@ pub struct Scale {
     #[arg(long, conflicts_with = "from")]
     no_account: bool,
 
-    /// When the account leaves several causes: run again under changed circumstances, such as half the processors, to rule some out
+    /// When the account leaves several causes: run again under changed circumstances, such as half the processors, to
+    /// rule some out
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, conflicts_with = "from")]
     experiments: When,
 
@@ -69,11 +71,13 @@ pub struct Scale {
     #[arg(long, conflicts_with = "from")]
     despite_load: bool,
 
-    /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as well
+    /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as
+    /// well
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<OsString>,
 
-    /// Analyse times that were measured elsewhere: a file with a number of workers and seconds in each line, separated by a comma;
+    /// Analyse times that were measured elsewhere: a file with a number of workers and seconds in each line, separated
+    /// by a comma;
     /// - for standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -206,14 +210,14 @@ mod tests {
     /// `sort` is one of our applications, and a command of every system.
     #[test]
     fn two_dashes_tell_any_command_from_our_applications() {
-        let of = |words: usize, all: &str| {
+        let is_any = |words: usize, all: &str| {
             let all: Vec<OsString> = all.split(' ').map(OsString::from).collect();
             is_behind_dashes(&all[all.len() - words..], all.iter().cloned())
         };
-        assert!(of(2, "gristmill scale -- sort --parallel={workers}"));
-        assert!(of(2, "gristmill scale --workers 1,2 -- sort --parallel={workers}"));
-        assert!(!of(2, "gristmill scale sort file"));
-        assert!(!of(3, "gristmill scale sort -- -file"));
-        assert!(!of(3, "gristmill scale sort --"));
+        assert!(is_any(2, "gristmill scale -- sort --parallel={workers}"));
+        assert!(is_any(2, "gristmill scale --workers 1,2 -- sort --parallel={workers}"));
+        assert!(!is_any(2, "gristmill scale sort file"));
+        assert!(!is_any(3, "gristmill scale sort -- -file"));
+        assert!(!is_any(3, "gristmill scale sort --"));
     }
 }

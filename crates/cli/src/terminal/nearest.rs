@@ -26,7 +26,8 @@ pub fn nearest(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the number of letters that differ, if they are few for the length of the name. Capitals and small letters differ less.
+/// Returns the number of letters that differ, if they are few for the length of the name. Capitals and small letters
+/// differ less.
 fn distance(wanted: &str, name: &str) -> Option<usize> {
     let [wanted, name] = [wanted, name].map(str::to_lowercase);
     let most = (wanted.chars().count() / 3).min(2);

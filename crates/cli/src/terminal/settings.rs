@@ -21,7 +21,7 @@ const OTHER_OPTIONS: [(&str, &str); 12] = [
     ("Input::spool_dir", "--spill-dir"),
     ("Input::follow", "--follow"),
     ("Input::encoding", "--encoding"),
-    ("Input::read_once", "--no-retry"),
+    ("Input::read_once", "--read-once"),
     ("Dialect::header", "--header"),
     ("Dialect::quote", "--quote"),
     ("Records::Lines", "--quote none"),

@@ -1,5 +1,5 @@
-//! Rows of CSV that cannot be what their writer meant: quotes that nothing closes, text behind a closing quote, and rows of
-//! another length than the first line. Every subcommand that reads CSV has the same rules.
+//! Rows of CSV that cannot be what their writer meant: quotes that nothing closes, text behind a closing quote, and
+//! rows of another length than the first line. Every subcommand that reads CSV has the same rules.
 
 use std::fs;
 use std::io::Write;
@@ -86,8 +86,8 @@ fn a_quote_that_the_first_line_leaves_open_is_named() {
     }
 }
 
-/// A stray quote in one row and another 30,000 rows later made one field of all between them. The text behind the second
-/// one shows that it closes nothing.
+/// A stray quote in one row and another 30,000 rows later made one field of all between them. The text behind the
+/// second one shows that it closes nothing.
 #[test]
 fn text_behind_a_closing_quote_is_an_error_or_one_row_set_aside() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -167,8 +167,8 @@ fn a_first_line_is_shown_with_its_delimiter() {
     assert!(differ.contains("its columns are called k;w, and those of the files before k;v"), "{differ}");
 }
 
-/// `--skip-bad-records` took no `all` as `--skip-bad-files` does, and its list replaced a file of its default name, such
-/// as the list of an earlier run.
+/// `--skip-bad-records` took no `all` as `--skip-bad-files` does, and its list replaced a file of its default name,
+/// such as the list of an earlier run.
 #[test]
 fn all_bad_records_are_set_aside_in_a_list_of_their_own() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -60,8 +60,8 @@ fn a_replaced_file_never_runs_as_its_owner() {
     }
 }
 
-/// Suppose that an owner has shared a file with one user by an access control list. Its replacement would be closed to that
-/// user, or open to the whole group: the group bits of such a file's mode show the mask of the list.
+/// Suppose that an owner has shared a file with one user by an access control list. Its replacement would be closed to
+/// that user, or open to the whole group: the group bits of such a file's mode show the mask of the list.
 #[test]
 fn a_replaced_file_keeps_its_access_control_list() {
     const LIST: &str = "system.posix_acl_access";

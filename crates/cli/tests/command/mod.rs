@@ -46,8 +46,9 @@ pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Com
 
 /// Makes a program heed the signals that tests send, however the tests were started.
 ///
-/// What a shell starts in the background ignores SIGINT and SIGQUIT, and so do its children: tests of `make test &` waited for ever for
-/// a queue that rightly ignored Ctrl-C. No test sends SIGHUP, so a run under `nohup` survives its terminal.
+/// What a shell starts in the background ignores SIGINT and SIGQUIT, and so do its children: tests of `make test &`
+/// waited for ever for a queue that rightly ignored Ctrl-C. No test sends SIGHUP, so a run under `nohup` survives its
+/// terminal.
 fn heeding_signals(command: &mut Command) {
     // SAFETY: signal() may be called between fork and exec, and the default disposition runs no code.
     #[allow(unsafe_code)]
@@ -136,8 +137,8 @@ pub fn names(directory: &Path) -> Vec<String> {
 
 /// Copies the program to `path`, for another user or another name.
 ///
-/// A separate process copies it: another test might fork this one while the copy is open for writing, and the kernel would then
-/// refuse to run the copy.
+/// A separate process copies it: another test might fork this one while the copy is open for writing, and the kernel
+/// would then refuse to run the copy.
 #[allow(dead_code)]
 pub fn copy_of_program(path: impl AsRef<Path>) {
     let copied = Command::new("cp").arg(PROGRAM).arg(path.as_ref()).status();

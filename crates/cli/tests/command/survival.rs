@@ -25,7 +25,8 @@ pub fn run(folder: &Path, before: &str, arguments: &[&str], behind: &str) -> Com
     command
 }
 
-/// Checks what a command does with outputs that cannot be written and with too little memory. A slow one is tried less often.
+/// Checks what a command does with outputs that cannot be written and with too little memory. A slow one is tried less
+/// often.
 pub fn survives(folder: &Path, arguments: &[&str], is_slow: bool) {
     // The redirection in the shell, the expected status, and the expected complaint.
     let cases: [(&str, i32, &str); 5] = [

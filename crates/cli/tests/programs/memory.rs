@@ -53,7 +53,8 @@ fn a_job_that_asks_for_more_than_the_memory_of_all_is_named_at_the_start() {
     }
 }
 
-/// `memory = "50MiB"` was only planned with: a job took what it liked. What was killed for memory was told as signal 9 or exit 137.
+/// `memory = "50MiB"` was only planned with: a job took what it liked. What was killed for memory was told as signal 9
+/// or exit 137.
 #[test]
 fn a_job_that_takes_more_than_its_memory_is_killed_and_that_is_named_or_nothing_holds_it_and_that_is_said() {
     let dir = tempfile::tempdir().expect("a directory");

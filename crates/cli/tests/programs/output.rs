@@ -1,4 +1,5 @@
-//! The output of the programs of `gristmill batch`: every byte arrives, in its order, or the queue says that it does not.
+//! The output of the programs of `gristmill batch`: every byte arrives, in its order, or the queue says that it does
+//! not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +36,8 @@ fn a_job_that_opens_its_own_streams_loses_nothing() {
     assert_eq!(out.expect("there") + &error.expect("there"), "one\ntwo\nthree\nfour\nfive\nsix\n");
 }
 
-/// A program printed 2.7 MB while the temporary folder had room for 1 MiB: the queue printed that, and said that the job had succeeded.
+/// A program printed 2.7 MB while the temporary folder had room for 1 MiB: the queue printed that, and said that the
+/// job had succeeded.
 #[test]
 fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
     for options in ["", "--output out", "--live"] {
@@ -77,7 +79,8 @@ fn output_that_cannot_be_kept_is_an_error_and_the_job_runs_again() {
     }
 }
 
-/// Standard output, or standard error, was a file on a full disk: what programs had written was lost, and --resume took them for done.
+/// Standard output, or standard error, was a file on a full disk: what programs had written was lost, and --resume took
+/// them for done.
 #[test]
 fn programs_whose_output_cannot_be_printed_run_again() {
     for (streams, line) in [(">/dev/full", "seq 3"), ("2>/dev/full", "seq 3 >&2")] {
@@ -98,7 +101,8 @@ fn programs_whose_output_cannot_be_printed_run_again() {
     }
 }
 
-/// One that ended with its pipe in the hands of a process in another session must not hang the queue, and loses nothing that came before.
+/// One that ended with its pipe in the hands of a process in another session must not hang the queue, and loses nothing
+/// that came before.
 #[test]
 fn a_process_that_keeps_the_pipe_open_does_not_hang_the_queue() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -130,7 +134,8 @@ fn programs_do_not_wait_for_the_reader_of_the_queue() {
     }
 }
 
-/// As the manual of GNU parallel says of --keep-order: the output is that of the jobs one after the other, however they end.
+/// As the manual of GNU parallel says of --keep-order: the output is that of the jobs one after the other, however they
+/// end.
 #[test]
 fn outputs_come_in_the_order_of_the_list() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -194,7 +199,8 @@ fn live_lines_appear_at_once_with_their_tags() {
     assert!(text(&stdout).lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
 }
 
-/// `--output` followed links that somebody had put there, wrote into files with a second name, and waited for ever for the reader of a FIFO.
+/// `--output` followed links that somebody had put there, wrote into files with a second name, and waited for ever for
+/// the reader of a FIFO.
 #[test]
 fn what_others_put_into_the_folder_of_outputs_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -256,8 +262,8 @@ fn expected(job: usize, lines: usize) -> Vec<u8> {
     all
 }
 
-/// Programs that print, of which some are stopped for a moment or killed, in a queue of which one process or the other is killed. `GRISTMILL_OUTPUT` sets the number of
-/// programs and the megabytes of each.
+/// Programs that print, of which some are stopped for a moment or killed, in a queue of which one process or the other
+/// is killed. `GRISTMILL_OUTPUT` sets the number of programs and the megabytes of each.
 #[test]
 fn every_byte_is_kept_whatever_is_killed_or_stopped() {
     let set = std::env::var("GRISTMILL_OUTPUT").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The files that `gristmill batch` is given: its own ones, each for one purpose, and a journal that belongs to a folder.
+//! The files that `gristmill batch` is given: its own ones, each for one purpose, and a journal that belongs to a
+//! folder.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -63,7 +64,8 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).expect("made");
 }
 
-/// A FIFO at the place of a file hung the queue before it listened to signals, and a journal that another user had written was believed.
+/// A FIFO at the place of a file hung the queue before it listened to signals, and a journal that another user had
+/// written was believed.
 #[test]
 fn what_is_not_a_file_of_this_user_is_refused_at_once() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,5 @@
-//! Files and folders that only their owner may read. The commands run without a umask, so that modes are those they asked for.
+//! Files and folders that only their owner may read. The commands run without a umask, so that modes are those they
+//! asked for.
 
 use std::ffi::OsStr;
 use std::fs;

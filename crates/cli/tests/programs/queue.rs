@@ -97,8 +97,8 @@ fn a_table_of_jobs_has_dependencies_retries_and_time_outs() {
     assert!(!dir.path().join("never").exists());
 }
 
-/// A command that left a process in another session made `gristmill scale` wait for two seconds: it was killed a thousand times, but not
-/// reaped.
+/// A command that left a process in another session made `gristmill scale` wait for two seconds: it was killed a
+/// thousand times, but not reaped.
 #[test]
 fn programs_that_fork_daemonise_or_ignore_signals_do_not_hang_the_queue() {
     let dir = tempfile::tempdir().expect("a directory");

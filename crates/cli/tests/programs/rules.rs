@@ -1,4 +1,5 @@
-//! `gristmill batch`: when programs begin, when they are tried again, and when no more begin. The oracle is what the programs write.
+//! `gristmill batch`: when programs begin, when they are tried again, and when no more begin. The oracle is what the
+//! programs write.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -52,7 +53,8 @@ fn halt_now_ends_what_runs_and_resume_runs_it_again() {
     assert_eq!((status, counts(["polite", "asked", "deaf", "later"])), (Some(1), [2, 1, 2, 1]), "{said}");
 }
 
-/// GNU parallel's manual: `soon,fail=3` lets running jobs complete when 3 have failed, `now,success=1` ends when one has succeeded.
+/// GNU parallel's manual: `soon,fail=3` lets running jobs complete when 3 have failed, `now,success=1` ends when one
+/// has succeeded.
 #[test]
 fn a_queue_halts_after_as_many_failures_or_successes_as_were_named() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -139,7 +141,8 @@ fn statuses(log: &Path) -> Vec<String> {
     table(log).iter().skip(1).map(|row| [&row[0], &row[1], &row[5]].map(String::as_str).join(" ")).collect()
 }
 
-/// When a queue halted, a job that had failed before and waited for its next attempt "did not run", and the line of JSON said that it was tried again.
+/// When a queue halted, a job that had failed before and waited for its next attempt "did not run", and the line of
+/// JSON said that it was tried again.
 #[test]
 fn a_failure_whose_next_attempt_never_comes_counts_is_named_and_may_be_resumed() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -189,7 +192,8 @@ fn programs_that_were_ended_are_told_apart_from_those_that_did_not_run() {
     assert_eq!(statuses(&dir.path().join("log.tsv")), ["1 1 ended on request", "2 0 did not run"]);
 }
 
-/// After the first process of a queue was killed, the log said of its programs "ended on request", though nobody had asked.
+/// After the first process of a queue was killed, the log said of its programs "ended on request", though nobody had
+/// asked.
 #[test]
 fn programs_that_end_with_their_queue_were_not_ended_on_request() {
     let dir = tempfile::tempdir().expect("a directory");

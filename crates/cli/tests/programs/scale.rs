@@ -319,7 +319,8 @@ fn a_command_that_does_nothing_is_too_short_to_compare() {
     assert!(!report.contains("More workers"), "{report}");
 }
 
-/// A script found with status 0 and a speed-up that its command crashes with 2 workers; the report said so in the middle.
+/// A script found with status 0 and a speed-up that its command crashes with 2 workers; the report said so in the
+/// middle.
 #[test]
 fn a_number_of_workers_at_which_the_command_fails_is_the_first_line_and_the_status() {
     let unlucky = "test {workers} != 2 || { echo out of luck >&2; exit 3; }; sleep 0.1";
@@ -495,8 +496,9 @@ fn table(seconds: impl Fn(f64) -> f64, workers: &[u64]) -> String {
     workers.iter().map(row).collect()
 }
 
-/// Times with a cliff of 20 % at the second NUMA node "followed Amdahl's law"; on second threads of cores a program was "best with 39", though
-/// 48 and 64 were measured faster. The page said "unclear" where the terminal said that 2 workers help, and no script could read either.
+/// Times with a cliff of 20 % at the second NUMA node "followed Amdahl's law"; on second threads of cores a program was
+/// "best with 39", though 48 and 64 were measured faster. The page said "unclear" where the terminal said that 2
+/// workers help, and no script could read either.
 #[test]
 fn terminal_page_and_json_say_the_same_and_no_more_than_was_seen() {
     let dir = tempfile::tempdir().expect("a directory");

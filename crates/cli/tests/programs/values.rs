@@ -1,4 +1,5 @@
-//! `gristmill batch -- COMMAND ::: VALUES`: values reach programs as GNU parallel's manual says, whatever bytes they have.
+//! `gristmill batch -- COMMAND ::: VALUES`: values reach programs as GNU parallel's manual says, whatever bytes they
+//! have.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -158,7 +159,8 @@ fn pasted(folder: &Path, lines: &[u8]) {
     shell.wait().expect("it ends");
 }
 
-/// `exit 3` in a list ended the shell into which its dry run was pasted, `cd /` moved what stood behind it, and `cat` swallowed the rest.
+/// `exit 3` in a list ended the shell into which its dry run was pasted, `cd /` moved what stood behind it, and `cat`
+/// swallowed the rest.
 #[test]
 fn a_dry_run_pasted_as_a_whole_does_what_the_list_does() {
     let lines = [
@@ -192,7 +194,8 @@ fn a_dry_run_pasted_as_a_whole_does_what_the_list_does() {
     assert_eq!(names(folder.path()), [OsString::from("made")].into());
 }
 
-/// `n="$(basename "{}" .txt)"` with --shell ran a file with the name `$(touch hacked)` as a command, and a message led to this form.
+/// `n="$(basename "{}" .txt)"` with --shell ran a file with the name `$(touch hacked)` as a command, and a message led
+/// to this form.
 #[test]
 fn a_place_in_nested_quotes_is_refused_and_the_right_form_is_taken() {
     let folder = Folder::new();
@@ -223,8 +226,8 @@ fn a_place_in_nested_quotes_is_refused_and_the_right_form_is_taken() {
     assert!(names(folder.path()).is_empty());
 }
 
-/// `gristmill batch xz -k ::: a` said "unexpected argument ':::' found", a list in TOML on standard input ran line by line in the shell, and one from
-/// `find -print0` was "refused: nul byte found in provided data" for each line.
+/// `gristmill batch xz -k ::: a` said "unexpected argument ':::' found", a list in TOML on standard input ran line by
+/// line in the shell, and one from `find -print0` was "refused: nul byte found in provided data" for each line.
 #[test]
 fn a_first_try_is_told_what_to_write() {
     let folder = Folder::new();
@@ -361,7 +364,8 @@ fn what_cannot_be_meant_is_refused_by_name() {
     assert!(text(&stderr).contains("no file has the name *.log"), "{}", text(&stderr));
 }
 
-/// Two programs that ran at the same time could have written to the same file: there was no number that tells them apart.
+/// Two programs that ran at the same time could have written to the same file: there was no number that tells them
+/// apart.
 #[test]
 fn programs_that_run_at_the_same_time_have_different_slots() {
     let folder = Folder::new();

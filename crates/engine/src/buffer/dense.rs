@@ -1,8 +1,8 @@
 //! The dense buffer, with a place for each key: no hash, no comparison, no probing.
 //!
-//! It is for keys that are numbers below a declared limit ([`MapReduce::keys`](crate::MapReduce::keys)). The array is kept over the tasks of an
-//! epoch and appended to the pages of its partitions when the epoch commits. So each key is sent once per epoch, and
-//! more often only if values of variable width grow large.
+//! It is for keys that are numbers below a declared limit ([`MapReduce::keys`](crate::MapReduce::keys)). The array is
+//! kept over the tasks of an epoch and appended to the pages of its partitions when the epoch commits. So each key is
+//! sent once per epoch, and more often only if values of variable width grow large.
 
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;

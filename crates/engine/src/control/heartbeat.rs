@@ -1,8 +1,8 @@
 //! A heartbeat for the program that started the job: which stage runs, and how far it is.
 //!
-//! If the environment names a file in `GRISTMILL_HEARTBEAT`, the coordinator writes 16 bytes at its start with each report of progress: the number of
-//! the stage, and the bytes of input that are done. The reader learns from it which executions do the same work. Nothing depends on the
-//! reader: a file that cannot be written is left alone.
+//! If the environment names a file in `GRISTMILL_HEARTBEAT`, the coordinator writes 16 bytes at its start with each
+//! report of progress: the number of the stage, and the bytes of input that are done. The reader learns from it which
+//! executions do the same work. Nothing depends on the reader: a file that cannot be written is left alone.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,5 @@
-//! Sums of what was mapped, sent and received in a round. They must agree, whatever a stray pointer did to the words between.
+//! Sums of what was mapped, sent and received in a round. They must agree, whatever a stray pointer did to the words
+//! between.
 //!
 //! ```text
 //!  words of a slot:  | entry of even epochs | entry of odd epochs | round + 1 of received pages | their sum |
@@ -10,8 +11,9 @@
 //!  once all is drained:                  the sums of sent and of received pages are equal
 //! ```
 //!
-//! A worker may die at any moment: until it commits, the entry of the epoch before is the one that counts. If a reducer dies in a round, what
-//! it had received is not known; its partitions are made again in the next round, which has sums of its own.
+//! A worker may die at any moment: until it commits, the entry of the epoch before is the one that counts. If a
+//! reducer dies in a round, what it had received is not known; its partitions are made again in the next round, which
+//! has sums of its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +43,8 @@ impl Shared<'_> {
         &self.slot_words(slot)[Slot::Ledger as usize + (epoch % 2) as usize * ENTRY_WORDS..][..ENTRY_WORDS]
     }
 
-    /// Stores the sums of `round`, up to `epoch`. For the worker itself, before it commits the epoch: PAIRS WITH `CommitWord::committed`.
+    /// Stores the sums of `round`, up to `epoch`. For the worker itself, before it commits the epoch: PAIRS WITH
+    /// `CommitWord::committed`.
     pub fn enter(&self, slot: usize, epoch: u64, round: u32, sums: Sums) {
         for (word, value) in self.entry(slot, epoch).iter().zip([epoch, u64::from(round), sums.tasks, sums.pages]) {
             word.store(value, Ordering::Relaxed);
@@ -70,7 +73,8 @@ impl Shared<'_> {
         Ok(all)
     }
 
-    /// Stores the sum of the pages that a reducer has received in `round`. For the worker itself, before it is drained: PAIRS WITH `is_drained`.
+    /// Stores the sum of the pages that a reducer has received in `round`. For the worker itself, before it is
+    /// drained: PAIRS WITH `is_drained`.
     pub fn set_received(&self, slot: usize, round: u32, pages: u64) {
         self.slot(slot, Slot::ReceivedRound).store(u64::from(round) + 1, Ordering::Relaxed);
         self.slot(slot, Slot::Received).store(pages, Ordering::Relaxed);

@@ -5,7 +5,8 @@
 //!  later rounds:  the pairs of the task belong to the share that was noted, whoever maps it
 //! ```
 //!
-//! All tasks of a round are committed before the next round opens. So the note of a task describes the pages that count.
+//! All tasks of a round are committed before the next round opens. So the note of a task describes the pages that
+//! count.
 
 use std::sync::atomic::Ordering;
 
@@ -24,8 +25,8 @@ impl Shared<'_> {
     /// When the note was overwritten.
     pub fn share(&self, task: usize, round: u32, own: usize) -> usize {
         let Some(word) = self.share_words.get(task) else { return 0 };
-        // Relaxed: a task is mapped again only after its worker has died, or in a round that was opened when all tasks of the
-        // first one were committed.
+        // Relaxed: a task is mapped again only after its worker has died, or in a round that was opened when all tasks
+        // of the first one were committed.
         if self.is_first_round(round) {
             word.store(sealed(own), Ordering::Relaxed);
             return own;

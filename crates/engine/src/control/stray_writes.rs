@@ -13,7 +13,8 @@ enum Words<'s> {
 }
 
 impl Shared<'_> {
-    /// Overwrites one word that is in use, and prints which one. `seed` chooses a kind of words, one of them, and its new value.
+    /// Overwrites one word that is in use, and prints which one. `seed` chooses a kind of words, one of them, and its
+    /// new value.
     #[cold]
     pub fn overwrite_a_word(&self, seed: u64) {
         let draw = |nth: u64| mix(seed ^ mix(nth));
@@ -127,7 +128,8 @@ mod tests {
         pages
     }
 
-    /// Overwrites each of these words with many values, one at a time, after `set` has set them. Then `is_right` must say that they are wrong.
+    /// Overwrites each of these words with many values, one at a time, after `set` has set them. Then `is_right` must
+    /// say that they are wrong.
     fn overwrite_each(words: &[AtomicU64], set: impl Fn(), is_right: impl Fn() -> bool) {
         for word in words {
             set();
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_sealed_word_that_was_overwritten_is_not_believed() {
-        // A stray pointer in a map function changed the total of an accumulator, the size of a part, or what a task had emitted.
+        // A stray pointer in a map function changed the total of an accumulator, the size of a part, or what a task
+        // had emitted.
         let pages = pages();
         let shared = Shared::new(&pages, ROOM).expect("a bell");
         shared.set_slots_born(3);
@@ -190,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_round_adds_up_if_each_task_is_mapped_once_and_each_page_received() {
-        // A claim that was overwritten with "free" counted its task twice, and one that named a committed epoch left it out.
+        // A claim that was overwritten with "free" counted its task twice, and one that named a committed epoch left
+        // it out.
         let pages = pages();
         let shared = Shared::new(&pages, ROOM).expect("a bell");
         shared.set_slots_born(3);

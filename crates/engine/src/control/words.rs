@@ -14,13 +14,15 @@
 //!  pieces:     for each task of a step that maps pairs, the piece it maps:  | extent, start | bytes |
 //! ```
 //!
-//! Writers: only the coordinator writes guarded words, and only the worker of a slot writes the words of that slot, besides the coordinator. The
-//! kernel ends a worker process that writes to others. All workers write the rest: the owner of a partition its words, a worker that claims a task its
-//! word (and the coordinator, which puts a task back or opens a round), the worker that has the task its digest. The wanted words have a bit
-//! for each slot, set by a worker that sends a page to a worker that was not started.
+//! Writers: only the coordinator writes guarded words, and only the worker of a slot writes the words of that slot,
+//! besides the coordinator. The kernel ends a worker process that writes to others. All workers write the rest: the
+//! owner of a partition its words, a worker that claims a task its word (and the coordinator, which puts a task back
+//! or opens a round), the worker that has the task its digest. The wanted words have a bit for each slot, set by a
+//! worker that sends a page to a worker that was not started.
 //!
-//! A function of the program may write there through a stray pointer. So whoever reads a word that another process writes
-//! believes it only within bounds, words that change the answer carry a [`seal`], and what was mapped, sent and received is added up ([`ledger`](super::ledger)).
+//! A function of the program may write there through a stray pointer. So whoever reads a word that another process
+//! writes believes it only within bounds, words that change the answer carry a [`seal`], and what was mapped, sent and
+//! received is added up ([`ledger`](super::ledger)).
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! Makes what workers share, runs a prepared job with it, and ends the workers.
 //!
-//! If a map function emits different pairs when a task is mapped again, everything made from the first pairs is wrong. As
-//! long as the caller has seen none of the result, the job starts over with new workers, after the last stage of its
-//! checkpoint.
+//! If a map function emits different pairs when a task is mapped again, everything made from the first pairs is wrong.
+//! As long as the caller has seen none of the result, the job starts over with new workers, after the last stage of
+//! its checkpoint.
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::folder::Folder;
@@ -39,7 +39,7 @@ pub(super) struct Attempts<'a> {
     /// The folder of the checkpoint, if the job has one, and the number of tasks that it says are done.
     pub checkpoint: Option<&'a Folder>,
     pub resumed_tasks: usize,
-    /// What a worker does in a role; it returns the exit status.
+    /// The work of a worker in a role; it returns the exit status.
     pub run_worker: &'a (dyn Fn(&Setup<'_>, Role) -> i32 + Sync),
     pub start_ns: u64,
 }

@@ -52,7 +52,7 @@ pub(super) struct Rest {
     pub was_rung: bool,
 }
 
-/// What to do about a worker.
+/// The answer to a worker's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Nothing,
@@ -84,7 +84,7 @@ pub(super) const LONG_SLEEP: Duration = Duration::from_secs(30);
 const STANDSTILL_NS: u64 = 3_000_000_000;
 const STANDSTILL_LOOKS: u32 = 16;
 
-/// What was seen of a job that may stand still.
+/// Observations of a job that may stand still.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Standstill {
     /// The number of looks in a row at which all workers slept, and the time of the first of them.
@@ -97,7 +97,7 @@ pub(super) struct Standstill {
     stirred_ns: u64,
 }
 
-/// What to do about a job that may stand still.
+/// The answer to a job that may stand still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stillness {
     None,

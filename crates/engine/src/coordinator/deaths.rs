@@ -1,4 +1,4 @@
-//! What follows the death of a worker: its tasks are retried, its partitions are remade in the next round (see
+//! Repairs after the death of a worker: its tasks are retried, its partitions are remade in the next round (see
 //! `rounds`), or a record is set aside.
 //!
 //! ```text
@@ -56,7 +56,7 @@ impl Dead {
     }
 }
 
-/// What follows a death, in words.
+/// The repairs after a death, in words.
 struct Sequel {
     /// The number of attempts, if they are counted.
     attempt: String,
@@ -219,7 +219,7 @@ impl Coordinator<'_, '_, '_, '_> {
     fn had_company(&mut self, slot: usize) -> bool {
         let shared = self.setup.shared;
         let Some((_, start_ns)) = shared.task(slot) else { return false };
-        // Of workers that die together, the last one finds nobody else at work.
+        // If several workers die together, the last one finds nobody else at work.
         let maps = |hand: &WorkerHandle<'_>| !matches!(hand.body, Body::Gone) && shared.task(hand.role.slot).is_some();
         if start_ns > self.had_company_ns && !self.hands.iter().any(maps) {
             return false;

@@ -126,20 +126,7 @@ impl Prepared {
         }
         let (shelf_file, file_bytes) = if mode.iterates() { shelf_file(&plan) } else { (None, 0) };
         let shelf = ShelfShape::of(plan.budget.keep_bytes as u64, plan.reduce_workers, file_bytes);
-        // A partition has one piece, and one more for each extent that it starts.
-        let pieces = mode.state().map_or(0, |_| plan.partitions + shelf.extents);
-        let room = WordCounts {
-            slots: plan.slots(),
-            partitions: plan.partitions,
-            tasks: tasks.len().max(pieces),
-            pieces,
-            state_bytes: mode.state().map_or(0, <[u8]>::len),
-            bad_records: settings.skip_bad_records as usize,
-            accumulators: 0,
-            tracks: settings.timeline,
-            shares: plan.shares,
-            nodes: plan.places.nodes.len(),
-        };
+        let room = words(settings, mode, &plan, tasks.len(), shelf);
         // The size of a stream is unknown.
         let input_bytes = tasks.sources.iter().filter(|source| !source.is_stream()).map(|source| source.bytes).sum();
         let _opened = opened;
@@ -265,6 +252,24 @@ fn cut_tasks(settings: &Settings, opened: &Opened, plan: &Plan) -> Tasks {
     Tasks::cut(sources, settings.records, splits, settings.record_bytes_max)
 }
 
+/// Counts the words that workers and coordinator share.
+fn words(settings: &Settings, mode: Mode<'_>, plan: &Plan, tasks: usize, shelf: ShelfShape) -> WordCounts {
+    // A partition has one piece, and one more for each extent that it starts.
+    let pieces = mode.state().map_or(0, |_| plan.partitions + shelf.extents);
+    WordCounts {
+        slots: plan.slots(),
+        partitions: plan.partitions,
+        tasks: tasks.max(pieces),
+        pieces,
+        state_bytes: mode.state().map_or(0, <[u8]>::len),
+        bad_records: settings.skip_bad_records as usize,
+        accumulators: 0,
+        tracks: settings.timeline,
+        shares: plan.shares,
+        nodes: plan.places.nodes.len(),
+    }
+}
+
 /// Begins the log of a checkpoint, or checks that a job that continues has the plan and the tasks it speaks of.
 fn begin_or_check(log: &mut Checkpoint, facts: &Facts, plan: &Plan, seed: &Seed, tasks: &Tasks) -> Result<()> {
     let workers = [plan.map_workers, plan.reduce_workers].map(|workers| workers as u64);
@@ -275,7 +280,8 @@ fn begin_or_check(log: &mut Checkpoint, facts: &Facts, plan: &Plan, seed: &Seed,
     facts.misfit(tasks, of_log).map_or(Ok(()), |what| Err(log.misfit(what)))
 }
 
-/// Says why a region of about `bytes` bytes cannot be mapped, and which option makes it smaller. `limit_bytes` is the limit on addresses.
+/// Says why a region of about `bytes` bytes cannot be mapped, and which option makes it smaller. `limit_bytes` is the
+/// limit on addresses.
 fn not_mapped(bytes: u64, source: io::Error, limit_bytes: Option<u64>) -> Error {
     if source.kind() != io::ErrorKind::OutOfMemory {
         return Error::System { what: "mapping the shared region", source };
@@ -285,7 +291,8 @@ fn not_mapped(bytes: u64, source: io::Error, limit_bytes: Option<u64>) -> Error 
     let Some(limit_bytes) = limit_bytes else {
         return Error::TooLarge { what: format!("{region}, and the system refused them ({source}): {lower}") };
     };
-    // Arenas and shelf grow with the memory, and are little more than twice as large. The program itself takes some addresses, too.
+    // Arenas and shelf grow with the memory, and are little more than twice as large. The program itself takes some
+    // addresses, too.
     let lower = match limit_bytes / (8 << 20) {
         0..16 => lower.to_owned(),
         mib => format!("lower Job::memory, for example to {mib} MiB, or take fewer workers"),

@@ -25,7 +25,7 @@ pub(crate) struct Terms<'j> {
     pub on_news: Option<Box<dyn FnMut(&str) + Send + 'j>>,
     pub on_plan: Option<Box<dyn FnMut(&[Choice]) + Send + 'j>>,
     pub cancel: Option<CancelToken>,
-    /// What interrupts the search for the input, whose deadline binds the job too.
+    /// Interrupts the search for the input. Its deadline binds the job, too.
     pub search: Interrupt,
     /// Shared outputs that map functions write.
     pub outputs: Vec<&'j Scope>,

@@ -1,7 +1,7 @@
 //! Notices that a job stands still: every worker sleeps, and nothing that any of them could wait for will happen.
 //!
-//! The protocol has no such state. But a stray pointer may overwrite the word that a worker waits for: the number of the next task, a permit, a
-//! mailbox, a doorbell.
+//! The protocol has no such state. But a stray pointer may overwrite the word that a worker waits for: the number of
+//! the next task, a permit, a mailbox, a doorbell.
 //!
 //! ```text
 //!  look, once per tick:  all living workers sleep on their doorbells, and nothing was announced since the last look?
@@ -11,8 +11,8 @@
 //!  nothing was announced for some seconds:       wake them all, too: the doorbell of one that sleeps may say that it is awake
 //! ```
 //!
-//! A worker that maps, sorts, reads or calls a function of the program does not sleep on its doorbell, and one that is stopped does not go back to
-//! sleep, so neither counts.
+//! A worker that maps, sorts, reads or calls a function of the program does not sleep on its doorbell, and one that is
+//! stopped does not go back to sleep, so neither counts.
 
 use crate::coordinator::clock::Stillness;
 use crate::coordinator::state::Coordinator;

@@ -26,13 +26,13 @@ use crate::worker::setup::{Role, Setup};
 
 pub(super) struct Coordinator<'scope, 'env, 'w, 'p> {
     pub setup: &'env Setup<'w>,
-    /// What a worker does in a role; it returns the exit status.
+    /// The work of a worker in a role; it returns the exit status.
     pub run_worker: &'env (dyn Fn(Role) -> i32 + Sync),
     pub scope: &'scope Scope<'scope, 'env>,
     /// One for each slot that has, had or may have a worker; `hands[i]` is in slot `i + 1`.
     pub hands: Vec<WorkerHandle<'scope>>,
-    /// What the coordinator waits for: the bell, reports of workers, and the ends of processes by their index in
-    /// `hands`.
+    /// The events that the coordinator waits for: the bell, reports of workers, and the ends of processes by their
+    /// index in `hands`.
     pub waits: Watch,
     /// For each reducer, its current slot.
     pub reducers: Vec<usize>,
@@ -74,7 +74,7 @@ pub(super) struct Coordinator<'scope, 'env, 'w, 'p> {
     pub clock: Clock,
     /// For a job with a checkpoint.
     pub stages: Option<Stages>,
-    /// What the steps so far have accumulated.
+    /// The values that the steps so far have accumulated.
     pub totals: Values,
 }
 
@@ -119,7 +119,7 @@ impl<'scope, 'env, 'w, 'p> Coordinator<'scope, 'env, 'w, 'p> {
     }
 }
 
-/// What a job keeps when it starts over.
+/// State that a job keeps when it starts over.
 pub(super) struct AcrossAttempts<'p> {
     pub progress: Option<Box<dyn FnMut(Progress) -> bool + Send + 'p>>,
     /// For the program that started this one, if it listens.

@@ -89,8 +89,8 @@ impl Coordinator<'_, '_, '_, '_> {
         unreachable!("a job runs out of rounds before it runs out of numbers")
     }
 
-    /// Returns the pieces of all partitions, after checking that they are on the shelf and overlap neither with each other nor with those that the step
-    /// has `mapped`.
+    /// Returns the pieces of all partitions, after checking that they are on the shelf and overlap neither with each
+    /// other nor with those that the step has `mapped`.
     fn check_kept(&self, reader: &Reader<'_>, mapped: &[Piece]) -> Result<Vec<Piece>> {
         let shared = self.setup.shared;
         let mut all = Vec::new();

@@ -104,8 +104,8 @@ impl Coordinator<'_, '_, '_, '_> {
     /// Returns the failure of a worker, if there is one.
     fn failure(&self) -> Option<(usize, Failure)> {
         let shared = self.setup.shared;
-        let of = |slot: usize| Some((slot, shared.failure(slot)?));
-        shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| of(hand.role.slot))).flatten()
+        let failure = |slot: usize| Some((slot, shared.failure(slot)?));
+        shared.somebody_failed().then(|| self.hands.iter().find_map(|hand| failure(hand.role.slot))).flatten()
     }
 
     /// Reports progress; returns whether the caller wants the job to stop.
@@ -187,7 +187,7 @@ impl Coordinator<'_, '_, '_, '_> {
     }
 }
 
-/// What the coordinator waits for: the bell, and the end of any worker.
+/// A wait for the bell, or for the end of any worker.
 struct Waiting<'c, 'scope, 'env, 'w, 'p> {
     coordinator: &'c Coordinator<'scope, 'env, 'w, 'p>,
     timeout_ms: Option<u32>,

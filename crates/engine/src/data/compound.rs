@@ -158,8 +158,8 @@ tuple!(A, B, C, D, E, F; A 0, B 1, C 2, D 3, E 4, F 5);
 tuple!(A, B, C, D, E, F, G; A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 tuple!(A, B, C, D, E, F, G, H; A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
-/// Arrays of fixed-width data are ordered by their first element, then by the second, and so on. As text, their elements
-/// have tabs between them. At most 32 elements, because only such arrays have a default.
+/// Arrays of fixed-width data are ordered by their first element, then by the second, and so on. As text, their
+/// elements have tabs between them. At most 32 elements, because only such arrays have a default.
 impl<T: Datum, const N: usize> Datum for [T; N]
 where
     [T::Owned; N]: Default,

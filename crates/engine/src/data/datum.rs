@@ -14,8 +14,8 @@ use crate::data::short::{SHORT_BYTES, Short, word4, word8};
 /// User code sees `Ref`: the number itself for numbers, a borrowed slice for [`Bytes`], a `&str` for `String`, and a
 /// tuple of what its fields are seen as for a tuple.
 ///
-/// `#[derive(Datum)]` implements this for structs and enums. Your own implementation must keep this contract. A job that
-/// meets a pair which breaks it ends with an error that says how:
+/// `#[derive(Datum)]` implements this for structs and enums. Your own implementation must keep this contract. A job
+/// that meets a pair which breaks it ends with an error that says how:
 ///
 /// - [`write`](Datum::write) fills exactly [`width`](Datum::width) bytes, always with the same ones for the same value,
 ///   and [`read`](Datum::read) makes that value of them again. So does [`lend`](Datum::lend) of what
@@ -61,7 +61,8 @@ pub trait Datum: 'static {
         None
     }
 
-    /// Returns the bytes that [`Datum::write`] writes, if they are already in memory. Such values compare as these bytes do.
+    /// Returns the bytes that [`Datum::write`] writes, if they are already in memory. Such values compare as these
+    /// bytes do.
     #[doc(hidden)]
     #[inline(always)]
     fn written<'v>(_value: &'v Self::Ref<'_>) -> Option<&'v [u8]> {
@@ -78,8 +79,8 @@ pub(crate) mod trust {
 /// A [`Datum`] that pairs can be grouped by.
 ///
 /// Two keys are the same if they are written as the same bytes. Everything here follows from that, so your own key type
-/// needs only `#[derive(Key)]` or `impl Key for MyKey {}`. The engine calls `short` and `equal` only on its own types; of any other type it
-/// uses the width and the written bytes.
+/// needs only `#[derive(Key)]` or `impl Key for MyKey {}`. The engine calls `short` and `equal` only on its own types;
+/// of any other type it uses the width and the written bytes.
 pub trait Key: Datum {
     /// Returns the key's bytes padded with zeros, if there are at most [`SHORT_BYTES`] of them.
     fn short(key: Self::Ref<'_>) -> Option<Short> {

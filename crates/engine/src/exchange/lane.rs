@@ -49,8 +49,8 @@ impl<'r, J: Program> Lane<'r, J> {
         self.append_slow::<K, V>(partition, hash, key, value, bytes);
     }
 
-    /// As [`Lane::append`], for a pair with a short key of variable width. It writes 16 bytes for the key; the value and
-    /// the next pair overwrite the excess.
+    /// As [`Lane::append`], for a pair with a short key of variable width. It writes 16 bytes for the key; the value
+    /// and the next pair overwrite the excess.
     #[inline(always)]
     pub fn append_short<K: Key, V: Datum>(&mut self, partition: usize, hash: u32, key: Short, value: V::Ref<'_>) {
         if let (None, Some(value_bytes)) = (K::WIDTH, V::WIDTH) {
@@ -82,8 +82,8 @@ impl<'r, J: Program> Lane<'r, J> {
         self.append_anew::<K, V>(partition, hash, key, value, bytes, receiver);
     }
 
-    /// Writes a pair to a new page. If it is larger than a page, sends it in pieces: `receiver` returns the consumer, and the partition in
-    /// the job.
+    /// Writes a pair to a new page. If it is larger than a page, sends it in pieces: `receiver` returns the consumer,
+    /// and the partition in the job.
     fn append_anew<K: Key, V: Datum>(
         &mut self,
         partition: usize,

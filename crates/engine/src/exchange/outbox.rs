@@ -100,7 +100,8 @@ impl<'r> Outbox<'r> {
         self.sender.uses()
     }
 
-    /// Returns room for a pair of `bytes` in the open page of `partition`, counted within the share, if that page exists and has room.
+    /// Returns room for a pair of `bytes` in the open page of `partition`, counted within the share, if that page
+    /// exists and has room.
     #[inline(always)]
     pub fn room(&mut self, partition: usize, bytes: usize) -> Option<&mut [u8]> {
         self.room_and_more(partition, bytes, 0)
@@ -161,8 +162,8 @@ impl<'r> Outbox<'r> {
         }
     }
 
-    /// Returns the worker that reduces this round's pairs of `partition` of the share. `None` if an earlier round has made the
-    /// partition, or if it is tainted and the next round will make it.
+    /// Returns the worker that reduces this round's pairs of `partition` of the share. `None` if an earlier round has
+    /// made the partition, or if it is tainted and the next round will make it.
     pub fn owner(&self, partition: usize) -> Option<usize> {
         let partition = self.share_start + partition;
         // In this order: a new owner is stored before its round.

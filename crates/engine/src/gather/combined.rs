@@ -19,8 +19,8 @@ pub(crate) const LIST_BITS: u32 = 4;
 /// The number of hash bits below those that choose a list. The bits above choose the partition, of which there are up
 /// to 2^10.
 const BITS_BELOW: u32 = 18;
-/// The least size of the pairs that wait in all partitions of a job. What waits takes memory that must be faulted in, so it must not
-/// grow with the number of partitions.
+/// The least size of the pairs that wait in all partitions of a job. What waits takes memory that must be faulted in,
+/// so it must not grow with the number of partitions.
 const WAITING_BYTES: usize = 64 << 20;
 /// The limits of the share of one partition.
 const WAITING_BYTES_MIN: usize = 64 << 10;

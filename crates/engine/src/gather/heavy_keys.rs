@@ -1,6 +1,6 @@
-//! `--combine-after`: detection of a key with very many values, in a reducer that keeps all values until the end. `exchange::inbox` then
-//! lets the reducer combine. (The combiner on the reduce side of DMR, Yu and Zhang 2017, also fires when one key has gathered more than a set
-//! number of values.)
+//! `--combine-after`: detection of a key with very many values, in a reducer that keeps all values until the end.
+//! `exchange::inbox` then lets the reducer combine. (The combiner on the reduce side of DMR, Yu and Zhang 2017, also
+//! fires when one key has gathered more than a set number of values.)
 //!
 //! Keys are counted in a sketch of fixed size: two rows of counters, chosen by different bits of the hash. A key's
 //! count is the smaller of its two counters. It may be too high if other keys share both counters, but is never too

@@ -1,6 +1,7 @@
 //! The partitions of one worker in which values combine.
 //!
-//! A job has more partitions than a worker reduces, the more the more workers it has. So only those that have pairs are here.
+//! A job has more partitions than a worker reduces, the more the more workers it has. So only those that have pairs
+//! are here.
 
 use std::ops::{Deref, DerefMut};
 

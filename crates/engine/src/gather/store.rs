@@ -209,7 +209,8 @@ impl<K: Key, V: Datum> Store<K, V> {
         rows
     }
 
-    /// Sorts rows whose prefixes are equal. If they are in the order of their keys, these have their first `depth` bytes in common.
+    /// Sorts rows whose prefixes are equal. If they are in the order of their keys, these have their first `depth`
+    /// bytes in common.
     fn sort_equal(&self, rows: &mut [Row], order: Order, depth: usize) {
         if rows.len() < 2 {
             return;
@@ -228,8 +229,9 @@ impl<K: Key, V: Datum> Store<K, V> {
         });
     }
 
-    /// Sorts rows by the eight bytes of their keys behind those that all have in common, and then rows for which these are equal, too.
-    /// Long keys that begin alike, such as the addresses of one site, are so compared few times. `first` is one of the keys.
+    /// Sorts rows by the eight bytes of their keys behind those that all have in common, and then rows for which these
+    /// are equal, too. Long keys that begin alike, such as the addresses of one site, are so compared few times.
+    /// `first` is one of the keys.
     fn sort_after_common(&self, rows: &mut [Row], order: Order, first: &[u8], depth: usize) {
         let mut common = first.len();
         self.for_each_key(rows, |_, key| {

@@ -207,9 +207,9 @@ impl Chunk<'_> {
         ProgramError::new(why).at(self.offset + at)
     }
 
-    /// Makes an error as [`Chunk::reject`] does, for input that is correct but needs more than the job may take, such as
-    /// memory. It is never set aside ([`Job::skip_bad_records`](crate::Job::skip_bad_records)), because the record is
-    /// not at fault.
+    /// Makes an error as [`Chunk::reject`] does, for input that is correct but needs more than the job may take, such
+    /// as memory. It is never set aside ([`Job::skip_bad_records`](crate::Job::skip_bad_records)), because the record
+    /// is not at fault.
     pub fn too_large(&self, at: usize, why: impl Display) -> ProgramError {
         self.reject(at, why).too_large()
     }

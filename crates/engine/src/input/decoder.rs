@@ -70,7 +70,8 @@ enum Member {
     Zip(Box<Unzip<BufReader<Stored>>>),
 }
 
-/// The bytes of a frame of lz4, which has a mark at its end. The library takes the end of the file for the end of a frame.
+/// The bytes of a frame of lz4, which has a mark at its end. The library takes the end of the file for the end of a
+/// frame.
 struct Whole(BufReader<Stored>);
 
 impl Read for Whole {
@@ -440,7 +441,8 @@ impl Member {
             }
             Compression::Zip => unreachable!("an archive has one file, which Decoder::of_entry reads"),
             Compression::Lz4 => {
-                // Its fifth byte has flags, and its sixth the size of a block: 64 KiB, and four times as much for each more.
+                // Its fifth byte has flags, and its sixth the size of a block: 64 KiB, and four times as much for each
+                // more.
                 let size = start.get(5).map_or(7, |block| u32::from(block >> 4 & 7)).max(4);
                 allow(lz4_bytes((64 << 10) << (2 * (size - 4))), memory.bytes())?;
                 Member::Lz4(FrameDecoder::new(Whole(stored)))

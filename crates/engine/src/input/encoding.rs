@@ -1,7 +1,7 @@
 //! Encodings of text, and their recognition.
 //!
-//! Programs see UTF-8. A file that begins with the mark of UTF-16 is decoded, whatever its name says; a file without a mark is
-//! taken as it is, unless the user names its encoding, or its first bytes are text only in UTF-16 or UTF-32
+//! Programs see UTF-8. A file that begins with the mark of UTF-16 is decoded, whatever its name says; a file without a
+//! mark is taken as it is, unless the user names its encoding, or its first bytes are text only in UTF-16 or UTF-32
 //! ([`crate::input::unmarked`]).
 
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::input::unmarked::{Unmarked, unmarked};
 /// The encoding of text files: a mark at the start of a file says it, and otherwise this setting
 /// ([`Input::encoding`](crate::Input::encoding)).
 ///
-/// By default a file without a mark is UTF-8, or any bytes: they are taken as they are, unless they look like UTF-16 or UTF-32. A
-/// named encoding is one of the [labels of the web](https://encoding.spec.whatwg.org/#names-and-labels), such as `utf-16le`,
-/// `latin1` and `ascii` (which are windows-1252 there), `shift_jis` or `gb18030`. With `utf-8`, bytes that are not UTF-8 are an
-/// error. With `bytes`, all bytes are taken as they are, marks included.
+/// By default a file without a mark is UTF-8, or any bytes: they are taken as they are, unless they look like UTF-16
+/// or UTF-32. A named encoding is one of the [labels of the web](https://encoding.spec.whatwg.org/#names-and-labels),
+/// such as `utf-16le`, `latin1` and `ascii` (which are windows-1252 there), `shift_jis` or `gb18030`. With `utf-8`,
+/// bytes that are not UTF-8 are an error. With `bytes`, all bytes are taken as they are, marks included.
 ///
 /// ```
 /// use gristmill::Encoding;

@@ -1,8 +1,8 @@
 //! From the paths that a user names to chunks of whole records.
 //!
-//! In: paths, patterns, pipes, bytes, iterators. Out: [`Source`](source::Source)s of known size, cut into [`Tasks`](tasks::Tasks),
-//! and [`Chunk`](chunk::Chunk)s as map functions see them. The rooms `survey`, `worker` and `job` call it. It never
-//! starts a process, and never trusts what a file claims about its own size.
+//! In: paths, patterns, pipes, bytes, iterators. Out: [`Source`](source::Source)s of known size, cut into
+//! [`Tasks`](tasks::Tasks), and [`Chunk`](chunk::Chunk)s as map functions see them. The rooms `survey`, `worker` and
+//! `job` call it. It never starts a process, and never trusts what a file claims about its own size.
 
 pub(crate) mod compression;
 pub(crate) mod unread;

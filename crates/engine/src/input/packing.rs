@@ -1,4 +1,5 @@
-//! The content of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a stream.
+//! The content of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a
+//! stream.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,7 +16,8 @@ use crate::input::unread::{self, START_BYTES};
 use crate::input::zip::Entry;
 use crate::memory::Memory;
 
-/// The packing of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a stream.
+/// The packing of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a
+/// stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Packing {
     pub compression: Option<Compression>,

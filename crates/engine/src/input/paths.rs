@@ -155,19 +155,20 @@ impl Input {
         self
     }
 
-    /// Chooses where the records of everything named so far end. Without this call, [`Job::records`](crate::Job::records)
-    /// does.
+    /// Chooses where the records of everything named so far end. Without this call,
+    /// [`Job::records`](crate::Job::records) does.
     pub fn records(mut self, records: Records) -> Input {
         self.groups.iter_mut().for_each(|group| group.records = Some(records));
         self
     }
 
-    /// Reads everything named so far as text. A file that begins with the mark of UTF-16 is decoded to UTF-8, and the mark of UTF-8
-    /// is taken off. A file without a mark has `encoding`; by default its bytes are taken as they are. Archives and formats that
-    /// cannot be unpacked are refused. Without this call, the map function sees all bytes as they are.
+    /// Reads everything named so far as text. A file that begins with the mark of UTF-16 is decoded to UTF-8, and the
+    /// mark of UTF-8 is taken off. A file without a mark has `encoding`; by default its bytes are taken as they are.
+    /// Archives and formats that cannot be unpacked are refused. Without this call, the map function sees all bytes as
+    /// they are.
     ///
-    /// A file that is decoded is one task. Offsets in it ([`Chunk::offset`](crate::Chunk::offset)) are those of its UTF-8. Bytes that
-    /// are no text in its encoding are an error that says where they are.
+    /// A file that is decoded is one task. Offsets in it ([`Chunk::offset`](crate::Chunk::offset)) are those of its
+    /// UTF-8. Bytes that are no text in its encoding are an error that says where they are.
     ///
     /// ```
     /// # use gristmill::{Bytes, Chunk, Emit, Encoding, Input, Isolation, Job, MapReduce, ProgramError};
@@ -222,8 +223,8 @@ impl Input {
     }
 
     /// Ends the search for the files, and a wait for a pipe, with [`Error::Deadline`] once `limit` has passed since
-    /// `since`. A job that reads this input ends then too, so that one deadline covers the search, the copying of pipes, and
-    /// the job.
+    /// `since`. A job that reads this input ends then too, so that one deadline covers the search, the copying of
+    /// pipes, and the job.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -247,8 +248,8 @@ impl Input {
         self
     }
 
-    /// Sets how many bytes stay free on the file system of that folder; a longer stream ends the job. By default a tenth
-    /// of the bytes that are free before the copy.
+    /// Sets how many bytes stay free on the file system of that folder; a longer stream ends the job. By default a
+    /// tenth of the bytes that are free before the copy.
     pub fn keep_free(mut self, bytes: u64) -> Input {
         self.look.keep_free_bytes = Some(bytes);
         self

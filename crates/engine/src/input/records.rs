@@ -48,8 +48,8 @@ pub enum Records {
     Fixed(usize),
     /// Whole files, each of which is one record; an empty file has none.
     WholeFile,
-    /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends. A quote that is still open at the
-    /// end of a file is an error.
+    /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends. A quote that is still open at
+    /// the end of a file is an error.
     Csv(Syntax),
     /// Records that each begin with their length in bytes, which is not counted: 4 bytes, little-endian. Only
     /// [`Input::from_records`](crate::Input::from_records) makes them, because other files cannot be cut between them.
@@ -85,8 +85,8 @@ impl Records {
         matches!(self, Records::Lines | Records::Csv(_))
     }
 
-    /// Returns the number of line ends in `text`, for messages that name a line: LF, also behind CR. In CSV a CR alone ends a
-    /// line, too.
+    /// Returns the number of line ends in `text`, for messages that name a line: LF, also behind CR. In CSV a CR alone
+    /// ends a line, too.
     ///
     /// ```
     /// use gristmill::{Records, Syntax};
@@ -142,8 +142,8 @@ impl LineCount {
 }
 
 impl Syntax {
-    /// Returns the line, from 1, of the quote that opens a field of `content` and that nothing closes before its end. A byte
-    /// order mark at the start belongs to no field.
+    /// Returns the line, from 1, of the quote that opens a field of `content` and that nothing closes before its end.
+    /// A byte order mark at the start belongs to no field.
     ///
     /// ```
     /// use gristmill::Syntax;

@@ -87,8 +87,8 @@ impl Source {
         }
     }
 
-    /// Makes the source of a file that is open; its first bytes decide whether it is compressed and, if it is read as text, which
-    /// encoding it has.
+    /// Makes the source of a file that is open; its first bytes decide whether it is compressed and, if it is read as
+    /// text, which encoding it has.
     ///
     /// # Errors
     /// The file cannot be read, its name claims a compression that its bytes deny, or it is read as text and is none.
@@ -270,7 +270,8 @@ impl Source {
         self.compression().map_or(0, decoder_bytes_max)
     }
 
-    /// Returns the encoding of its text without a mark; `None` if it is not read as text ([`Input::encoding`](crate::Input::encoding)).
+    /// Returns the encoding of its text without a mark; `None` if it is not read as text
+    /// ([`Input::encoding`](crate::Input::encoding)).
     ///
     /// ```
     /// # use gristmill::{Encoding, Input};
@@ -292,8 +293,8 @@ impl Source {
         self.compression().is_some() || !self.is_stream() && self.content_bytes() == UNKNOWN_BYTES
     }
 
-    /// Returns the length of the byte order mark of UTF-8 with which content that begins with `start` begins, if it is read as
-    /// text. The mark belongs to no record.
+    /// Returns the length of the byte order mark of UTF-8 with which content that begins with `start` begins, if it is
+    /// read as text. The mark belongs to no record.
     pub(crate) fn mark_bytes(&self, start: &[u8]) -> usize {
         let is_text = self.text.is_some_and(|text| !text.is_bytes());
         if is_text && start.starts_with(MARK) { MARK.len() } else { 0 }
@@ -334,8 +335,8 @@ impl Source {
         Ok(Box::new(io::Cursor::new(start.split_off(mark)).chain(content)))
     }
 
-    /// Opens the stored file. It may have been replaced since it was found, for example with a FIFO, which would block a
-    /// reader.
+    /// Opens the stored file. It may have been replaced since it was found, for example with a FIFO, which would block
+    /// a reader.
     ///
     /// # Errors
     /// Those of the system; and if it is no longer a file.
@@ -348,8 +349,8 @@ impl Source {
         }
     }
 
-    /// Returns the line, from 1, of this byte of the content, where lines end as in `records`; `None` if the source cannot be
-    /// read again.
+    /// Returns the line, from 1, of this byte of the content, where lines end as in `records`; `None` if the source
+    /// cannot be read again.
     pub(crate) fn line(&self, offset: u64, records: Records) -> Option<u64> {
         let mut before = self.open().ok()?.take(offset);
         let (mut buffer, mut lines) = (vec![0; 64 << 10], LineCount::new(records));

@@ -133,8 +133,8 @@ impl Splits {
         Splits { bytes, parts_before: 0 }
     }
 
-    /// Splits that are small at first. Somebody who wants the first records of a result waits for few others: the tasks that
-    /// workers have begun beyond these are a [`GROWTH`]th of them.
+    /// Splits that are small at first. Somebody who wants the first records of a result waits for few others: the
+    /// tasks that workers have begun beyond these are a [`GROWTH`]th of them.
     pub fn growing(bytes: u64, workers: usize) -> Splits {
         Splits { bytes, parts_before: GROWTH * workers as u64 }
     }
@@ -150,8 +150,8 @@ impl Splits {
     }
 }
 
-/// Returns the ends of a source's parts: offsets in its content, and (approximately) in the file. `before` is the size of the
-/// input before it.
+/// Returns the ends of a source's parts: offsets in its content, and (approximately) in the file. `before` is the size
+/// of the input before it.
 fn ends(file: &Source, records: Records, splits: Splits, before: u64) -> Vec<(u64, u64)> {
     let content_bytes = file.content_bytes();
     let whole = || vec![(content_bytes, file.bytes)];

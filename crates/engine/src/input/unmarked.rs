@@ -1,8 +1,9 @@
 //! Recognition of text in UTF-16 or UTF-32 without a mark.
 //!
-//! Bytes with NULs among them are counted as they are if they may be strings that end with NUL. They are refused only if they are
-//! text as UTF-16 and not as bytes: every unit is part of a character, none is a control character, and most bytes of white space are
-//! units of white space. UTF-16 whose first bytes contain no white space of ASCII cannot be told from other bytes.
+//! Bytes with NULs among them are counted as they are if they may be strings that end with NUL. They are refused only
+//! if they are text as UTF-16 and not as bytes: every unit is part of a character, none is a control character, and
+//! most bytes of white space are units of white space. UTF-16 whose first bytes contain no white space of ASCII cannot
+//! be told from other bytes.
 
 /// An encoding that bytes seem to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +35,16 @@ pub(crate) fn unmarked(start: &[u8]) -> Option<Unmarked> {
     }
 }
 
-/// Returns whether units are text of Western Europe, most of whose characters have a NUL as their first byte, and none as their
-/// second. A few may be quotation marks or dashes.
+/// Returns whether units are text of Western Europe, most of whose characters have a NUL as their first byte, and none
+/// as their second. A few may be quotation marks or dashes.
 fn is_western(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
     let with_first = units.iter().filter(|bytes| unit(**bytes) < 0x100).count();
     let with_second = units.iter().filter(|bytes| unit(**bytes) & 0xff == 0).count();
     units.len() >= 2 && with_second == 0 && with_first >= units.len() - units.len() / 8
 }
 
-/// Returns whether units are text in UTF-16 with white space. The last of them may be half of a character. Words of bytes with a NUL
-/// among them have white space too, most of it beside another byte.
+/// Returns whether units are text in UTF-16 with white space. The last of them may be half of a character. Words of
+/// bytes with a NUL among them have white space too, most of it beside another byte.
 fn is_utf_16(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
     let (mut spaces, mut strays) = (0, 0);
     let mut units = units.iter().map(|bytes| unit(*bytes)).peekable();
@@ -70,7 +71,8 @@ fn is_utf_16(units: &[[u8; 2]], unit: fn([u8; 2]) -> u16) -> bool {
     spaces > 0 && 2 * strays <= spaces
 }
 
-/// Returns whether the bytes of a character are a space or line end of ASCII and a character that is no control character.
+/// Returns whether the bytes of a character are a space or line end of ASCII and a character that is no control
+/// character.
 fn is_space_beside_a_letter(character: u32) -> bool {
     let [high, low] = [character >> 8 & 0xff, character & 0xff];
     [(high, low), (low, high)].iter().any(|(one, other)| matches!(one, 0x20 | 0x0a) && *other >= 0x20)
@@ -91,8 +93,8 @@ fn is_strings(bytes: &[u8]) -> bool {
     !has_control && is_utf_8 && 3 * white < bytes.len()
 }
 
-/// Returns whether text may contain a character: it has no control characters but white space and escape, and none without a
-/// meaning of its own.
+/// Returns whether text may contain a character: it has no control characters but white space and escape, and none
+/// without a meaning of its own.
 fn is_of_text(character: u32) -> bool {
     match character {
         0x09..=0x0d | 0x1b | 0x85 | 0xfeff => true,

@@ -1,14 +1,14 @@
 //! Formats that are not read, recognised so that nobody counts their bytes as text.
 //!
-//! Each begins with bytes that no text has, most with control characters. A file of a format without such a beginning is known by
-//! its name, if its bytes are not text either.
+//! Each begins with bytes that no text has, most with control characters. A file of a format without such a beginning
+//! is known by its name, if its bytes are not text either.
 
 use std::path::Path;
 
 use crate::input::compression::Compression;
 
-/// The number of bytes at the start of a file from which everything is recognised. The first header of an archive takes 512; the
-/// more there are, the likelier is a line end, which shows UTF-16.
+/// The number of bytes at the start of a file from which everything is recognised. The first header of an archive
+/// takes 512; the more there are, the likelier is a line end, which shows UTF-16.
 pub(crate) const START_BYTES: usize = 4 << 10;
 
 /// A format that is not read.
@@ -40,8 +40,8 @@ const FORMATS: [Format; 13] = [
     Format { name: "a xar archive", begins: |start| start.starts_with(b"xar!\0\x1c"), tool: "bsdtar -xOf" },
 ];
 
-/// The header of the first file has a mark. That of the oldest format has none, but a sum of its bytes, in which the sum itself is eight
-/// spaces.
+/// The header of the first file has a mark. That of the oldest format has none, but a sum of its bytes, in which the
+/// sum itself is eight spaces.
 fn is_tar(start: &[u8]) -> bool {
     let Some(header) = start.first_chunk::<512>().filter(|header| header[0] != 0) else { return false };
     let sum = header.iter().map(|byte| u64::from(*byte)).sum::<u64>() + 8 * u64::from(b' ')
@@ -73,8 +73,8 @@ fn is_ar(start: &[u8]) -> bool {
     start.starts_with(b"!<arch>\n") && start.get(66..68) == Some(b"`\n")
 }
 
-/// The settings as `xz` writes them, a dictionary of a power of two or one and a half of it, and a size that is unknown or below
-/// 256 GiB.
+/// The settings as `xz` writes them, a dictionary of a power of two or one and a half of it, and a size that is
+/// unknown or below 256 GiB.
 fn is_lzma(start: &[u8]) -> bool {
     let Some(([0x5d, dictionary @ ..], size)) = start.split_first_chunk::<5>() else { return false };
     let dictionary = u32::from_le_bytes(*dictionary);
@@ -89,8 +89,8 @@ fn is_brotli(name: &Path, start: &[u8]) -> bool {
     is_named && (start.iter().any(is_control) || str::from_utf8(start).is_err_and(|error| error.error_len().is_some()))
 }
 
-/// Refuses a file that begins with `start`, which is its content after decompression by `outer`, if it is of a format that is
-/// not read.
+/// Refuses a file that begins with `start`, which is its content after decompression by `outer`, if it is of a format
+/// that is not read.
 ///
 /// # Errors
 /// Says what it is, and which command unpacks it.

@@ -4,9 +4,9 @@
 //!  header, name, extra | data | other files ... | directory: an entry for each | end: entries, bytes and offset of the directory, comment
 //! ```
 //!
-//! Only the directory says what belongs to an archive, so it is read from its end, and never from a pipe that is read once. An
-//! archive of several files is refused: which of them are meant, and where records of one end, only the user knows. Numbers that
-//! do not fit stand elsewhere, in wider fields (zip64).
+//! Only the directory says what belongs to an archive, so it is read from its end, and never from a pipe that is read
+//! once. An archive of several files is refused: which of them are meant, and where records of one end, only the user
+//! knows. Numbers that do not fit stand elsewhere, in wider fields (zip64).
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -148,8 +148,8 @@ fn directory(file: &File, bytes: u64) -> io::Result<(u64, Option<Vec<u8>>)> {
     Ok((entries, Some(piece(file, bytes, at, length)?)))
 }
 
-/// Returns the bytes of the content, of the data, and before the header of a file. Those that do not fit stand in this order in a field
-/// of `extra`.
+/// Returns the bytes of the content, of the data, and before the header of a file. Those that do not fit stand in this
+/// order in a field of `extra`.
 fn sizes(entry: &[u8], mut extra: &[u8]) -> io::Result<[u64; 3]> {
     let mut sizes = [number::<4>(entry, 24)?, number::<4>(entry, 20)?, number::<4>(entry, 42)?];
     while extra.len() >= 4 && sizes.contains(&ELSEWHERE) {

@@ -60,8 +60,9 @@ impl<C: Fn(&Source) -> Result<()> + Sync> MapReduce for Check<'_, C> {
 const WORKER_BYTES: usize = 16 << 20;
 
 /// Calls `check` for all files, in separate processes if this process can be forked. Returns the numbers of the bad
-/// files with the reasons; a file that crashes the check is one of them. The check stays within the memory and the deadline of
-/// `look`, if they are given; if it `unpacks`, a part of the memory is reserved for what `check` makes of a file.
+/// files with the reasons; a file that crashes the check is one of them. The check stays within the memory and the
+/// deadline of `look`, if they are given; if it `unpacks`, a part of the memory is reserved for what `check` makes of
+/// a file.
 ///
 /// # Errors
 /// A file needs more memory than there is for it, even when it is checked alone.

@@ -277,8 +277,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::run`]; and when the pairs of two consecutive steps exceed [`Job::keep_bytes`] and the room in the spill
-    /// folder.
+    /// As [`Job::run`]; and when the pairs of two consecutive steps exceed [`Job::keep_bytes`] and the room in the
+    /// spill folder.
     pub fn iterate(self, state: &[u8], control: impl FnMut(&mut Step<'_, J>) -> Next) -> Result<Summary> {
         let (request, open) = self.described();
         coordinator::iterate(request, open, state, control)
@@ -312,16 +312,18 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Lets the plan add workers that only reduce: one for every two that map, if the job is long enough. Use it if the map function may crash, or runs
-    /// an interpreter, which takes so much of the caches that reducing in the same worker is slow. Without it, each worker maps and reduces,
-    /// unless [`Job::map_workers`] or [`Job::reduce_workers`] is set.
+    /// Lets the plan add workers that only reduce: one for every two that map, if the job is long enough. Use it if
+    /// the map function may crash, or runs an interpreter, which takes so much of the caches that reducing in the same
+    /// worker is slow. Without it, each worker maps and reduces, unless [`Job::map_workers`] or
+    /// [`Job::reduce_workers`] is set.
     pub fn reduce_apart(mut self, apart: bool) -> Self {
         self.terms.settings.reduce_apart = apart;
         self
     }
 
-    /// Hands out tasks for a reader who needs their effects in the order of the input: the first tasks are small, together at most 1/64
-    /// of the input before them, and a task of a dead worker goes first. Used with [`MapReduce::end_task`].
+    /// Hands out tasks for a reader who needs their effects in the order of the input: the first tasks are small,
+    /// together at most 1/64 of the input before them, and a task of a dead worker goes first. Used with
+    /// [`MapReduce::end_task`].
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -634,8 +636,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Sets the folders to spill to, used in turn; best on different disks. One without room is passed over. By default the folder for temporary files
-    /// (`TMPDIR`). Spill files have no name, so they vanish with the job however it ends.
+    /// Sets the folders to spill to, used in turn; best on different disks. One without room is passed over. By
+    /// default the folder for temporary files (`TMPDIR`). Spill files have no name, so they vanish with the job
+    /// however it ends.
     ///
     /// ```
     /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
@@ -665,8 +668,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     }
 
     /// Sets how many bytes stay free on the file systems of the spill folders and of the checkpoint. A job that finds
-    /// less free there ends. By default a tenth of the bytes that are free when the job begins. For copies of streams see
-    /// [`Input::keep_free`].
+    /// less free there ends. By default a tenth of the bytes that are free when the job begins. For copies of streams
+    /// see [`Input::keep_free`].
     pub fn keep_free(mut self, bytes: u64) -> Self {
         self.terms.settings.keep_free_bytes = Some(bytes);
         self
@@ -730,8 +733,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     }
 
     /// Ends the job with [`Error::Deadline`] if it takes longer than `limit`, from the call that
-    /// runs it to its last pair. The copying of pipes counts, and so does the time that the receiver of the result takes. For
-    /// an input that is looked at before ([`Input::sources`], [`Input::sift`]), see [`Input::deadline`].
+    /// runs it to its last pair. The copying of pipes counts, and so does the time that the receiver of the result
+    /// takes. For an input that is looked at before ([`Input::sources`], [`Input::sift`]), see [`Input::deadline`].
     pub fn deadline(mut self, limit: Duration) -> Self {
         self.terms.settings.deadline = Some(limit);
         self
@@ -744,16 +747,18 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Chooses whether a separate process reads and maps a few small pieces of the input before the job is planned. The plan
-    /// then knows whether reading waits for a disk, how long a byte takes and how many pairs it yields. True by default; pass false if the map function must
-    /// not see a record twice. Small inputs, and jobs whose workers are threads, are planned without a sample.
+    /// Chooses whether a separate process reads and maps a few small pieces of the input before the job is planned.
+    /// The plan then knows whether reading waits for a disk, how long a byte takes and how many pairs it yields. True
+    /// by default; pass false if the map function must not see a record twice. Small inputs, and jobs whose workers
+    /// are threads, are planned without a sample.
     pub fn sample(mut self, sample: bool) -> Self {
         self.terms.settings.sample = sample;
         self
     }
 
     /// Tells the plan how long earlier runs of the same program took, over a similar input on this machine. It follows
-    /// the best of them in what no other setting asks for, unless the sample shows that reading has to wait for a disk now.
+    /// the best of them in what no other setting asks for, unless the sample shows that reading has to wait for a disk
+    /// now.
     ///
     /// ```
     /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
@@ -831,8 +836,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// For tests of the engine: as [`Job::die_at`], but the worker overwrites a word that it shares with others, as a stray pointer would. `seed`
-    /// chooses the word and the value.
+    /// For tests of the engine: as [`Job::die_at`], but the worker overwrites a word that it shares with others, as a
+    /// stray pointer would. `seed` chooses the word and the value.
     #[doc(hidden)]
     pub fn overwrite_at(mut self, worker: usize, moment: Moment, nth: u64, seed: u64) -> Self {
         self.terms.settings.kill_points.push((worker, moment, nth, Deed::Overwrite(seed)));
@@ -885,9 +890,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         coordinator::run(request, open, visit)
     }
 
-    /// Runs the job and lets its reducers write the result to `sink` in parallel, each its own part. The pairs of a part
-    /// are in the order of the result; the keys of different parts are not ordered among each other. A result with a
-    /// limit ([`Job::top`]) is one part, which the caller's process writes.
+    /// Runs the job and lets its reducers write the result to `sink` in parallel, each its own part. The pairs of a
+    /// part are in the order of the result; the keys of different parts are not ordered among each other. A result
+    /// with a limit ([`Job::top`]) is one part, which the caller's process writes.
     ///
     /// The example is at [`Sink`], and one for files at [`PartFiles`](crate::PartFiles).
     ///

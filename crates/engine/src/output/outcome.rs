@@ -187,10 +187,11 @@ pub struct Summary {
     pub begun_anew: u32,
     /// The number of steps of an iterated job; 1 for other jobs.
     pub steps: u32,
-    /// Records that were set aside, in the order of the input ([`Job::skip_bad_records`](crate::Job::skip_bad_records)).
+    /// Records that were set aside, in the order of the input
+    /// ([`Job::skip_bad_records`](crate::Job::skip_bad_records)).
     pub bad_records: Vec<BadRecord>,
-    /// The bytes of pages that workers and coordinator have read, by the NUMA node of the page's memory and that of the reader. Empty
-    /// on a machine with one node.
+    /// The bytes of pages that workers and coordinator have read, by the NUMA node of the page's memory and that of
+    /// the reader. Empty on a machine with one node.
     pub node_reads: Vec<NodeReads>,
     /// The statistics of each worker, including dead ones.
     pub workers: Vec<Worker>,

@@ -2,15 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because};
 use crate::plan::sample::WORTH_BYTES;
 use crate::plan::settings::{PagePolicy, Settings};
 use crate::plan::workers::Roles;
 
 /// Memory for pages in flight, of all workers that map at once. It is small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
-/// The room for pages of one worker with its reserve, if there is memory: what it sends while the others are busy with long tasks waits there. A
-/// map function that works on batches of a million rows emits 16 MiB at a time.
+/// The room for pages of one worker with its reserve, if there is memory: what it sends while the others are busy with
+/// long tasks waits there. A map function that works on batches of a million rows emits 16 MiB at a time.
 pub(crate) const ARENA_BYTES: usize = 32 << 20;
 /// All such room together takes at most 1 / 16 of the memory.
 const ARENAS_SHARE: usize = 16;
@@ -30,11 +30,11 @@ const PAGE_BYTES_UNKNOWN: usize = 8 << 10;
 pub(crate) struct Arena {
     pub page_bytes: usize,
     /// How many of its pages a worker always uses.
-    pool_pages: usize,
+    pub pool_pages: usize,
     /// How many more it uses while the others are with workers that are busy.
     pub reserve_pages: usize,
     /// The number of pages is a multiple of this.
-    multiple: usize,
+    pub multiple: usize,
 }
 
 impl Arena {
@@ -49,7 +49,7 @@ impl Arena {
         let pool_pages = share_partitions * 2 + roles.reduce_workers * 2;
         // Only workers that map at once write many pages.
         let cached_bytes = POOL_BYTES / (map_at_once * pool_pages);
-        // Of a small budget, the pages of all workers take an eighth.
+        // If the budget is small, the pages of all workers take an eighth of it.
         let affordable_bytes =
             left_bytes(known.settings).map_or(usize::MAX, |bytes| bytes / 8 / (roles.map_workers * pool_pages));
         let (page_bytes, why) = page_bytes(known, cached_bytes, affordable_bytes)?;
@@ -73,16 +73,6 @@ impl Arena {
     pub fn pages(self) -> usize {
         (self.pool_pages + self.reserve_pages).next_multiple_of(self.multiple)
     }
-
-    /// Returns the same pages without the reserve.
-    pub fn without_reserve(self) -> Arena {
-        Arena { reserve_pages: 0, ..self }
-    }
-
-    /// Returns the memory of all pages.
-    pub fn bytes(self) -> usize {
-        self.pages() * self.page_bytes
-    }
 }
 
 /// Returns what is left of the memory that was asked for.
@@ -99,7 +89,7 @@ fn page_bytes(known: &Known<'_>, cached_bytes: usize, affordable_bytes: usize) -
                 "a page of {asked} bytes was asked for; page sizes are multiples of 4096 up to 64 MiB"
             )));
         }
-        return Ok((asked, Reason::Asked));
+        return Ok((asked, Asked));
     }
     let is_unknown = known.input_bytes < WORTH_BYTES && !known.program.iterates;
     let (most_bytes, why) = match is_unknown {
@@ -113,12 +103,13 @@ fn page_bytes(known: &Known<'_>, cached_bytes: usize, affordable_bytes: usize) -
         true => "the pages of all that map at once stay in the last-level cache",
         false => why,
     };
-    Ok((page_bytes, Reason::Because(why)))
+    Ok((page_bytes, Because(why)))
 }
 
 /// Returns whether a worker has pages in reserve for a long task.
 fn wants_reserve(known: &Known<'_>) -> bool {
-    // Tasks that a sample has planned are short, so their pages come home soon; and populated in advance, a reserve would not be one.
+    // Tasks that a sample has planned are short, so their pages come home soon; and populated in advance, a reserve
+    // would not be one.
     let are_short = known.sample.is_some() && known.settings.split_bytes.is_none();
     !are_short && known.settings.pages != PagePolicy::Prealloc
 }

@@ -122,7 +122,7 @@ impl Budget {
             let needs = Needs {
                 workers,
                 reduce_workers: roles.reduce_workers,
-                pages_bytes: workers * arena.bytes(),
+                pages_bytes: workers * arena.pages() * arena.page_bytes,
                 maps_bytes: map_at_once * (buffer_bytes + CHUNK_BYTES),
                 iterates: program.iterates,
                 keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),
@@ -134,7 +134,7 @@ impl Budget {
             };
             Ok((Budget::divide(settings.memory_bytes, known.machine.available_bytes, needs)?, arena))
         };
-        with(arena).or_else(|_: Error| with(arena.without_reserve()))
+        with(arena).or_else(|_: Error| with(Arena { reserve_pages: 0, ..arena }))
     }
 
     /// Divides the memory that was `asked` for, or a part of the available memory.

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because, Instead};
 use crate::plan::settings::{Buffer, Combining};
 
 /// The largest key domain for which the plan chooses a dense buffer by itself: its array still fits in the second-level
@@ -34,14 +34,14 @@ pub(crate) fn buffer(known: &Known<'_>) -> Result<(Buffer, Reason)> {
     let chosen = match (settings.buffer, keys) {
         (Buffer::Auto, Some(keys)) if in_map && keys <= DENSE_KEYS_MAX => (Buffer::Dense, Reason::Keys(keys)),
         (Buffer::Auto, _) if in_map && known.combines_in_order() => {
-            (Buffer::Hash, Reason::Because("the values of a task combine"))
+            (Buffer::Hash, Because("the values of a task combine"))
         }
         (Buffer::Auto, _) if in_map => {
             let why = "values combine; where keys hardly repeat, pairs go past the table";
-            (Buffer::Hash, Reason::Because(why))
+            (Buffer::Hash, Because(why))
         }
-        (Buffer::Auto, _) if combines => (Buffer::Array, Reason::Because("nothing is combined in map")),
-        (Buffer::Auto, _) => (Buffer::Array, Reason::Because("the job has no combiner")),
+        (Buffer::Auto, _) if combines => (Buffer::Array, Because("nothing is combined in map")),
+        (Buffer::Auto, _) => (Buffer::Array, Because("the job has no combiner")),
         (chosen @ (Buffer::Hash | Buffer::Dense), _) if !in_map => {
             let name = if chosen == Buffer::Hash { "hash" } else { "dense" };
             let why = if combines { "combining in map is off" } else { "the job has no combiner" };
@@ -57,7 +57,7 @@ pub(crate) fn buffer(known: &Known<'_>) -> Result<(Buffer, Reason)> {
                        (MapReduce::keys); use Buffer::Hash";
             return refused(why.into());
         }
-        (chosen, _) => (chosen, Reason::Asked),
+        (chosen, _) => (chosen, Asked),
     };
     let keys_max = known.program.keys_max;
     match keys.filter(|keys| *keys as u64 > keys_max) {
@@ -75,20 +75,16 @@ pub(crate) fn combining(known: &Known<'_>, buffer: Buffer) -> (CombiningPlan, Re
     let in_map = buffer != Buffer::Array;
     let in_reduce = combines && !in_order && matches!(settings.combine, Combining::Both | Combining::Reduce);
     let why = match (settings.combine, in_map, in_reduce) {
-        (Combining::Map | Combining::Reduce, ..) if !combines => Reason::Instead("this job combines no values"),
-        (Combining::Map | Combining::Reduce, ..) if in_order => Reason::Instead(AT_THE_END),
-        _ if !combines => Reason::Because("the job has no combiner"),
-        (Combining::Map | Combining::Reduce | Combining::Off, ..) => Reason::Asked,
-        (Combining::Both, true, true) => {
-            Reason::Because("less is sent, and memory grows with the keys, not with the pairs")
-        }
+        (Combining::Map | Combining::Reduce, ..) if !combines => Instead("this job combines no values"),
+        (Combining::Map | Combining::Reduce, ..) if in_order => Instead(AT_THE_END),
+        _ if !combines => Because("the job has no combiner"),
+        (Combining::Map | Combining::Reduce | Combining::Off, ..) => Asked,
+        (Combining::Both, true, true) => Because("less is sent, and memory grows with the keys, not with the pairs"),
         (Combining::Both, true, false) => {
-            Reason::Because("each task adds up in its own order, and tasks are added up in order")
+            Because("each task adds up in its own order, and tasks are added up in order")
         }
-        (Combining::Both, false, true) => Reason::Because("the array buffer combines nothing"),
-        (Combining::Both, false, false) => {
-            Reason::Because("in ascending order, so that rounded sums have the same bits")
-        }
+        (Combining::Both, false, true) => Because("the array buffer combines nothing"),
+        (Combining::Both, false, false) => Because("in ascending order, so that rounded sums have the same bits"),
     };
     let rounds_as_it_comes = known.program.rounds && !settings.deterministic;
     (CombiningPlan { in_map, in_reduce, after: None, in_order, rounds_as_it_comes }, why)
@@ -97,12 +93,12 @@ pub(crate) fn combining(known: &Known<'_>, buffer: Buffer) -> (CombiningPlan, Re
 /// Chooses the number of values of a key after which a reducer that keeps them begins to combine.
 pub(crate) fn combine_after(known: &Known<'_>, combining: CombiningPlan) -> Result<(Option<u32>, Reason)> {
     match known.settings.combine_after {
-        None => Ok((None, Reason::Because("no number of values was asked for"))),
+        None => Ok((None, Because("no number of values was asked for"))),
         Some(_) if !known.program.combines => {
             Err(Error::Setting("Job::combine_after needs a combiner, and this job has none".into()))
         }
-        Some(_) if combining.in_order => Ok((None, Reason::Instead(AT_THE_END))),
-        Some(_) if combining.in_reduce => Ok((None, Reason::Instead("values are combined in reduce as they arrive"))),
-        after => Ok((after, Reason::Asked)),
+        Some(_) if combining.in_order => Ok((None, Instead(AT_THE_END))),
+        Some(_) if combining.in_reduce => Ok((None, Instead("values are combined in reduce as they arrive"))),
+        after => Ok((after, Asked)),
     }
 }

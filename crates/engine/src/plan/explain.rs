@@ -26,8 +26,8 @@ impl Choice {
     }
 }
 
-/// Returns every choice of `plan`, in the order of the data path. `ranges` is the number of ranges that its partitions form, if
-/// the input was searched for cuts.
+/// Returns every choice of `plan`, in the order of the data path. `ranges` is the number of ranges that its partitions
+/// form, if the input was searched for cuts.
 pub(crate) fn explain(plan: &Plan, known: &Known<'_>, ranges: Option<usize>) -> Vec<Choice> {
     let mut choices = vec![sample(known)];
     choices.extend(workers(plan, known));

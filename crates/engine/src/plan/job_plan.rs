@@ -41,8 +41,8 @@ pub(crate) struct Plan {
     pub reduce_workers: usize,
     /// The number of partitions of all shares.
     pub partitions: usize,
-    /// The number of shares. Each has partitions for all keys. A job has one, or one for each home of workers: then a share has the
-    /// pairs of the tasks that are mapped there, and its reducers are there, too.
+    /// The number of shares. Each has partitions for all keys. A job has one, or one for each home of workers: then a
+    /// share has the pairs of the tasks that are mapped there, and its reducers are there, too.
     pub shares: usize,
     pub places: Places,
     /// Whether partitions are ranges of pairs in the order of the result, provided that cuts between them are found.

@@ -26,8 +26,8 @@ pub(crate) struct Properties {
     pub iterates: bool,
     /// Whether pairs reach the result as map emits them, and the program does not choose their partitions.
     pub passes: bool,
-    /// Whether the coordinator could join pairs of one key that several reducers deliver: it gets each reducer's pairs in the order
-    /// of their keys, and nothing was done to them but combining.
+    /// Whether the coordinator could join pairs of one key that several reducers deliver: it gets each reducer's pairs
+    /// in the order of their keys, and nothing was done to them but combining.
     pub joins: bool,
     /// The most memory that decoding a file of its input takes.
     pub decoder_bytes_max: usize,
@@ -90,26 +90,4 @@ impl<'k> Known<'k> {
     pub fn combines_in_order(&self) -> bool {
         self.settings.deterministic && self.program.rounds
     }
-}
-
-/// A program with a combiner, for tests.
-#[cfg(test)]
-pub(crate) const PROGRAM: Properties = Properties {
-    combines: true,
-    rounds: false,
-    keys: None,
-    keys_max: 0,
-    iterates: false,
-    passes: false,
-    joins: false,
-    decoder_bytes_max: 0,
-    unpacks: false,
-    hash_bytes: 0,
-    place_bytes: 0,
-};
-
-/// A machine with some processors and 1 GiB of memory, for tests.
-#[cfg(test)]
-pub(crate) fn machine(processors: usize) -> Machine<'static> {
-    Machine { processors: Processors::within(processors, None), nodes: &[], available_bytes: 1 << 30 }
 }

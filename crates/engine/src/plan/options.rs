@@ -95,6 +95,11 @@ impl JobOption {
         }
     }
 
+    /// Returns true for a choice that otherwise the plan makes: a short list of options leaves it out.
+    pub fn is_strategy(&self) -> bool {
+        self.group == STRATEGIES
+    }
+
     /// Checks a value.
     ///
     /// # Errors
@@ -258,86 +263,9 @@ pub static OPTIONS: [JobOption; 25] = [
         set: Set::Count(PLACES, |settings, workers| settings.workers = Some(workers as usize)),
     },
     JobOption {
-        name: "map-workers",
-        method: "map_workers",
-        group: WORKERS,
-        help: "Workers that only map, in a job where others only reduce",
-        default: "half the processors",
-        excluded_by: Some("workers"),
-        set: Set::Count(PLACES, |settings, workers| settings.map_workers = Some(workers as usize)),
-    },
-    JobOption {
-        name: "reduce-workers",
-        method: "reduce_workers",
-        group: WORKERS,
-        help: "Workers that only reduce, in a job where others only map",
-        default: "half the processors",
-        excluded_by: Some("workers"),
-        set: Set::Count(PLACES, |settings, workers| settings.reduce_workers = Some(workers as usize)),
-    },
-    JobOption {
-        name: "map-at-once",
-        method: "map_at_once",
-        group: WORKERS,
-        help: "Workers that map at the same time; the others reduce, and replace those that die",
-        default: "the number of processors",
-        excluded_by: None,
-        set: Set::Count(PLACES, |settings, workers| settings.map_at_once = Some(workers as usize)),
-    },
-    JobOption {
-        name: "isolation",
-        method: "isolation",
-        group: WORKERS,
-        help: "What a worker is",
-        default: "process",
-        excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "process",
-                help: "A process of its own: the job survives its crash",
-                set: |settings| settings.isolation = Isolation::Process,
-            },
-            Alternative {
-                name: "thread",
-                help: "A thread of this process",
-                set: |settings| settings.isolation = Isolation::Thread,
-            },
-        ]),
-    },
-    JobOption {
-        name: "placement",
-        method: "placement",
-        group: WORKERS,
-        help: "Where workers run on a machine with several NUMA nodes",
-        default: "auto",
-        excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "auto",
-                help: "As pinned, or as by-node if keys repeat",
-                set: |settings| settings.placement = Placement::Auto,
-            },
-            Alternative {
-                name: "pinned",
-                help: "Each stays on one node, where its memory is",
-                set: |settings| settings.placement = Placement::Pinned,
-            },
-            Alternative {
-                name: "by-node",
-                help: "Pinned, and each node reduces the pairs of its own workers, if their results can be joined",
-                set: |settings| settings.placement = Placement::ByNode,
-            },
-            Alternative {
-                name: "off",
-                help: "Wherever the kernel puts them",
-                set: |settings| settings.placement = Placement::Off,
-            },
-        ]),
-    },
-    JobOption {
         name: "retries",
         method: "retries",
-        group: WORKERS,
+        group: FAILURES,
         help: "How often to retry a task whose worker died before the job fails",
         default: "2",
         excluded_by: None,
@@ -346,7 +274,7 @@ pub static OPTIONS: [JobOption; 25] = [
     JobOption {
         name: "task-timeout",
         method: "task_timeout",
-        group: WORKERS,
+        group: FAILURES,
         help: "Kill a worker whose task takes longer than this, e.g. 30s, or that is stopped for as long",
         default: "no limit",
         excluded_by: None,
@@ -355,7 +283,7 @@ pub static OPTIONS: [JobOption; 25] = [
     JobOption {
         name: "deadline",
         method: "deadline",
-        group: WORKERS,
+        group: FAILURES,
         help: "End the job with an error if it takes longer than this in all, e.g. 10m; waiting for pipes and copying them count, too",
         default: "no limit",
         excluded_by: None,
@@ -364,7 +292,7 @@ pub static OPTIONS: [JobOption; 25] = [
     JobOption {
         name: "max-failures",
         method: "max_failures",
-        group: WORKERS,
+        group: FAILURES,
         help: "How many workers may die before the job fails",
         default: "32, or the number of workers if that is more",
         excluded_by: None,
@@ -373,166 +301,13 @@ pub static OPTIONS: [JobOption; 25] = [
     JobOption {
         name: "skip-bad-records",
         method: "skip_bad_records",
-        group: WORKERS,
+        group: FAILURES,
         help: "Set aside up to N records (or all, at most 1000000) that the map function rejects, crashes on or (with a task timeout) \
                never returns from, and give the result of the others. A record that needs more memory, or is longer, than this run \
                allows ends the job, and so does a quote in CSV that is not closed before the end of its file",
         default: "0",
         excluded_by: None,
         set: Set::CountOrAll(BAD_RECORDS_MAX as u64, |settings, records| settings.skip_bad_records = records as u32),
-    },
-    JobOption {
-        name: "exchange",
-        method: "exchange",
-        group: DATA_FLOW,
-        help: "When reducers begin",
-        default: "pipelined",
-        excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "pipelined",
-                help: "With the first page that arrives",
-                set: |settings| settings.exchange = Exchange::Pipelined,
-            },
-            Alternative {
-                name: "barrier",
-                help: "When everything is mapped",
-                set: |settings| settings.exchange = Exchange::Barrier,
-            },
-        ]),
-    },
-    JobOption {
-        name: "buffer",
-        method: "buffer",
-        group: DATA_FLOW,
-        help: "How the map function's pairs are gathered before they go to pages",
-        default: "auto",
-        excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "auto",
-                help: "Dense or hash if values are combined in map, otherwise array",
-                set: |settings| settings.buffer = Buffer::Auto,
-            },
-            Alternative { name: "array", help: "Append only", set: |settings| settings.buffer = Buffer::Array },
-            Alternative { name: "hash", help: "A combining table", set: |settings| settings.buffer = Buffer::Hash },
-            Alternative {
-                name: "dense",
-                help: "A plain array, for programs whose keys are small numbers",
-                set: |settings| settings.buffer = Buffer::Dense,
-            },
-        ]),
-    },
-    JobOption {
-        name: "combine",
-        method: "combine",
-        group: DATA_FLOW,
-        help: "Where the values of one key are combined",
-        default: "both",
-        excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "both",
-                help: "In map and as pages arrive",
-                set: |settings| settings.combine = Combining::Both,
-            },
-            Alternative {
-                name: "map",
-                help: "Before values are sent, and once at the end",
-                set: |settings| settings.combine = Combining::Map,
-            },
-            Alternative {
-                name: "reduce",
-                help: "As pages arrive",
-                set: |settings| settings.combine = Combining::Reduce,
-            },
-            Alternative { name: "off", help: "Once at the end", set: |settings| settings.combine = Combining::Off },
-        ]),
-    },
-    JobOption {
-        name: "combine-after",
-        method: "combine_after",
-        group: DATA_FLOW,
-        help: "If values are combined in map only, or once at the end: still combine in reduce once a key has more values than this",
-        default: "",
-        excluded_by: None,
-        set: Set::Count(ANY, |settings, values| settings.combine_after = Some(values as u32)),
-    },
-    JobOption {
-        name: "pages",
-        method: "pages",
-        group: DATA_FLOW,
-        help: "Where the memory of pages comes from",
-        default: "reuse",
-        excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "fresh",
-                help: "Returned to the kernel after each use",
-                set: |settings| settings.pages = PagePolicy::Fresh,
-            },
-            Alternative { name: "reuse", help: "Reused", set: |settings| settings.pages = PagePolicy::Reuse },
-            Alternative {
-                name: "prealloc",
-                help: "Faulted in before the first task, then reused",
-                set: |settings| settings.pages = PagePolicy::Prealloc,
-            },
-        ]),
-    },
-    JobOption {
-        name: "page-bytes",
-        method: "page_bytes",
-        group: DATA_FLOW,
-        help: "Size of a page, a multiple of 4KiB up to 64MiB",
-        default: "by the number of workers",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.page_bytes = Some(bytes)),
-    },
-    JobOption {
-        name: "partitions",
-        method: "partitions",
-        group: DATA_FLOW,
-        help: "Partitions of the keys, rounded up to a power of two",
-        default: "64, or 2 for each reducer if that is more",
-        excluded_by: None,
-        set: Set::Count(1..=4096, |settings, partitions| settings.partitions = Some(partitions as usize)),
-    },
-    JobOption {
-        name: "split-bytes",
-        method: "split_bytes",
-        group: DATA_FLOW,
-        help: "Approximate input bytes of a map task",
-        default: "by the size of the input and the time that a byte takes",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.split_bytes = Some(bytes as u64)),
-    },
-    JobOption {
-        name: "chunk-bytes",
-        method: "chunk_bytes",
-        group: DATA_FLOW,
-        help: "Approximate input bytes of one call of the map function",
-        default: "256KiB",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.chunk_bytes = Some(bytes)),
-    },
-    JobOption {
-        name: "sample",
-        method: "sample",
-        group: DATA_FLOW,
-        help: "Plan without a sample: no part of the input is mapped before the job begins",
-        default: "",
-        excluded_by: None,
-        set: Set::Switch(true, |settings, sample| settings.sample = sample),
-    },
-    JobOption {
-        name: "deterministic",
-        method: "deterministic",
-        group: DATA_FLOW,
-        help: "Make sums of fractions the same to the last digit on every run, and cut the input into the same tasks for any number of \
-               workers. Sums of numbers without a point are exact even without this option. Sums by key take up to a fifth more time",
-        default: "",
-        excluded_by: None,
-        set: Set::Switch(false, |settings, deterministic| settings.deterministic = deterministic),
     },
     JobOption {
         name: "memory",
@@ -564,11 +339,243 @@ pub static OPTIONS: [JobOption; 25] = [
         excluded_by: None,
         set: Set::Bytes(|settings, bytes| settings.keep_free_bytes = Some(bytes as u64)),
     },
+    JobOption {
+        name: "deterministic",
+        method: "deterministic",
+        group: RESULT,
+        help: "Make sums of fractions the same to the last digit on every run, and cut the input into the same tasks for any number of \
+               workers. Sums of numbers without a point are exact even without this option. Sums by key take up to a fifth more time",
+        default: "",
+        excluded_by: None,
+        set: Set::Switch(false, |settings, deterministic| settings.deterministic = deterministic),
+    },
+    JobOption {
+        name: "map-workers",
+        method: "map_workers",
+        group: STRATEGIES,
+        help: "Workers that only map, in a job where others only reduce",
+        default: "half the processors",
+        excluded_by: Some("workers"),
+        set: Set::Count(PLACES, |settings, workers| settings.map_workers = Some(workers as usize)),
+    },
+    JobOption {
+        name: "reduce-workers",
+        method: "reduce_workers",
+        group: STRATEGIES,
+        help: "Workers that only reduce, in a job where others only map",
+        default: "half the processors",
+        excluded_by: Some("workers"),
+        set: Set::Count(PLACES, |settings, workers| settings.reduce_workers = Some(workers as usize)),
+    },
+    JobOption {
+        name: "map-at-once",
+        method: "map_at_once",
+        group: STRATEGIES,
+        help: "Workers that map at the same time; the others reduce, and replace those that die",
+        default: "the number of processors",
+        excluded_by: None,
+        set: Set::Count(PLACES, |settings, workers| settings.map_at_once = Some(workers as usize)),
+    },
+    JobOption {
+        name: "isolation",
+        method: "isolation",
+        group: STRATEGIES,
+        help: "What a worker is",
+        default: "process",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "process",
+                help: "A process of its own: the job survives its crash",
+                set: |settings| settings.isolation = Isolation::Process,
+            },
+            Alternative {
+                name: "thread",
+                help: "A thread of this process",
+                set: |settings| settings.isolation = Isolation::Thread,
+            },
+        ]),
+    },
+    JobOption {
+        name: "placement",
+        method: "placement",
+        group: STRATEGIES,
+        help: "Where workers run on a machine with several NUMA nodes",
+        default: "auto",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "auto",
+                help: "As pinned, or as by-node if keys repeat",
+                set: |settings| settings.placement = Placement::Auto,
+            },
+            Alternative {
+                name: "pinned",
+                help: "Each stays on one node, where its memory is",
+                set: |settings| settings.placement = Placement::Pinned,
+            },
+            Alternative {
+                name: "by-node",
+                help: "Pinned, and each node reduces the pairs of its own workers, if their results can be joined",
+                set: |settings| settings.placement = Placement::ByNode,
+            },
+            Alternative {
+                name: "off",
+                help: "Wherever the kernel puts them",
+                set: |settings| settings.placement = Placement::Off,
+            },
+        ]),
+    },
+    JobOption {
+        name: "exchange",
+        method: "exchange",
+        group: STRATEGIES,
+        help: "When reducers begin",
+        default: "pipelined",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "pipelined",
+                help: "With the first page that arrives",
+                set: |settings| settings.exchange = Exchange::Pipelined,
+            },
+            Alternative {
+                name: "barrier",
+                help: "When everything is mapped",
+                set: |settings| settings.exchange = Exchange::Barrier,
+            },
+        ]),
+    },
+    JobOption {
+        name: "buffer",
+        method: "buffer",
+        group: STRATEGIES,
+        help: "How the map function's pairs are gathered before they go to pages",
+        default: "auto",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "auto",
+                help: "Dense or hash if values are combined in map, otherwise array",
+                set: |settings| settings.buffer = Buffer::Auto,
+            },
+            Alternative { name: "array", help: "Append only", set: |settings| settings.buffer = Buffer::Array },
+            Alternative { name: "hash", help: "A combining table", set: |settings| settings.buffer = Buffer::Hash },
+            Alternative {
+                name: "dense",
+                help: "A plain array, for programs whose keys are small numbers",
+                set: |settings| settings.buffer = Buffer::Dense,
+            },
+        ]),
+    },
+    JobOption {
+        name: "combine",
+        method: "combine",
+        group: STRATEGIES,
+        help: "Where the values of one key are combined",
+        default: "both",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "both",
+                help: "In map and as pages arrive",
+                set: |settings| settings.combine = Combining::Both,
+            },
+            Alternative {
+                name: "map",
+                help: "Before values are sent, and once at the end",
+                set: |settings| settings.combine = Combining::Map,
+            },
+            Alternative {
+                name: "reduce",
+                help: "As pages arrive",
+                set: |settings| settings.combine = Combining::Reduce,
+            },
+            Alternative { name: "off", help: "Once at the end", set: |settings| settings.combine = Combining::Off },
+        ]),
+    },
+    JobOption {
+        name: "combine-after",
+        method: "combine_after",
+        group: STRATEGIES,
+        help: "If values are combined in map only, or once at the end: still combine in reduce once a key has more values than this",
+        default: "",
+        excluded_by: None,
+        set: Set::Count(ANY, |settings, values| settings.combine_after = Some(values as u32)),
+    },
+    JobOption {
+        name: "pages",
+        method: "pages",
+        group: STRATEGIES,
+        help: "Where the memory of pages comes from",
+        default: "reuse",
+        excluded_by: None,
+        set: Set::OneOf(&[
+            Alternative {
+                name: "fresh",
+                help: "Returned to the kernel after each use",
+                set: |settings| settings.pages = PagePolicy::Fresh,
+            },
+            Alternative { name: "reuse", help: "Reused", set: |settings| settings.pages = PagePolicy::Reuse },
+            Alternative {
+                name: "prealloc",
+                help: "Faulted in before the first task, then reused",
+                set: |settings| settings.pages = PagePolicy::Prealloc,
+            },
+        ]),
+    },
+    JobOption {
+        name: "page-bytes",
+        method: "page_bytes",
+        group: STRATEGIES,
+        help: "Size of a page, a multiple of 4KiB up to 64MiB",
+        default: "by the number of workers",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.page_bytes = Some(bytes)),
+    },
+    JobOption {
+        name: "partitions",
+        method: "partitions",
+        group: STRATEGIES,
+        help: "Partitions of the keys, rounded up to a power of two",
+        default: "64, or 2 for each reducer if that is more",
+        excluded_by: None,
+        set: Set::Count(1..=4096, |settings, partitions| settings.partitions = Some(partitions as usize)),
+    },
+    JobOption {
+        name: "split-bytes",
+        method: "split_bytes",
+        group: STRATEGIES,
+        help: "Approximate input bytes of a map task",
+        default: "by the size of the input and the time that a byte takes",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.split_bytes = Some(bytes as u64)),
+    },
+    JobOption {
+        name: "chunk-bytes",
+        method: "chunk_bytes",
+        group: STRATEGIES,
+        help: "Approximate input bytes of one call of the map function",
+        default: "256KiB",
+        excluded_by: None,
+        set: Set::Bytes(|settings, bytes| settings.chunk_bytes = Some(bytes)),
+    },
+    JobOption {
+        name: "sample",
+        method: "sample",
+        group: STRATEGIES,
+        help: "Plan without a sample: no part of the input is mapped before the job begins",
+        default: "",
+        excluded_by: None,
+        set: Set::Switch(true, |settings, sample| settings.sample = sample),
+    },
 ];
 
 const WORKERS: &str = "Workers";
-const DATA_FLOW: &str = "Data flow (each strategy can be switched on its own)";
+const FAILURES: &str = "Failures";
 const MEMORY: &str = "Memory";
+const RESULT: &str = "Result";
+const STRATEGIES: &str = "Strategies (the plan chooses; each can be set on its own)";
 
 /// The numbers of workers that a job has slots for.
 const PLACES: RangeInclusive<u64> = 1..=1024;

@@ -3,7 +3,7 @@
 use crate::data::order::Order;
 use crate::error::{Error, Result};
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because};
 use crate::plan::settings::Buffer;
 
 /// The default number of partitions: enough that the keys of one partition fit in the second-level cache for millions
@@ -26,20 +26,21 @@ pub(crate) fn partitions(known: &Known<'_>, buffer: Buffer, reduce_workers: usiz
         (Some(asked), ..) if asked < reduce_workers => {
             (reduce_workers, Reason::FewPartitions { asked, reduce_workers })
         }
-        (Some(asked), ..) => (asked, Reason::Asked),
+        (Some(asked), ..) => (asked, Asked),
         (None, Buffer::Dense, Some(keys)) => (
             PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)).max(reduce_workers * 2),
-            Reason::Because("several for each reducer, and no more than the keys can fill"),
+            Because("several for each reducer, and no more than the keys can fill"),
         ),
         (None, ..) => {
             let why = "what is reduced of one stays in the cache for millions of keys, and each reducer has several";
-            (PARTITIONS_MIN.max(reduce_workers * 2), Reason::Because(why))
+            (PARTITIONS_MIN.max(reduce_workers * 2), Because(why))
         }
     };
     Ok((partitions.next_power_of_two(), why))
 }
 
-/// Returns whether partitions are ranges of pairs in the order of the result, provided that cuts between them are found.
+/// Returns whether partitions are ranges of pairs in the order of the result, provided that cuts between them are
+/// found.
 pub(crate) fn are_ranges(known: &Known<'_>) -> bool {
     let settings = known.settings;
     // Ranges are cut by a sample, but a job that is continued must be cut as it was before.

@@ -5,13 +5,14 @@
 //! ```
 //!
 //! A worker is pinned to the processors of its home. Its tables, its arena and its extents of the shelf then lie there,
-//! because the kernel takes memory from the node whose processor touches it first ([68](../../../../docs/decisions/68-memory-lies-where-its-worker-runs.md)).
+//! because the kernel takes memory from the node whose processor touches it first
+//! ([68](../../../../docs/decisions/68-memory-lies-where-its-worker-runs.md)).
 
 use gristmill_os::machine::NumaNode;
 
 use crate::data::order::Order;
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because, Instead};
 use crate::plan::sample::Sample;
 use crate::plan::settings::Placement;
 use crate::plan::workers::Roles;
@@ -51,8 +52,8 @@ impl Places {
         Places { homes, of_worker, nodes: numbers, node_of_cpu }
     }
 
-    /// Returns the number of shares if each home reduces the pairs of its own workers: one for each home, if all of them have a
-    /// reducer. The last `reduce_workers` of `workers` reduce.
+    /// Returns the number of shares if each home reduces the pairs of its own workers: one for each home, if all of
+    /// them have a reducer. The last `reduce_workers` of `workers` reduce.
     pub fn shares(&self, workers: usize, reduce_workers: usize) -> usize {
         let reduces = |home: usize| self.of_worker[workers - reduce_workers..].contains(&home);
         if !self.homes.is_empty() && (0..self.homes.len()).all(reduces) { self.homes.len() } else { 1 }
@@ -80,17 +81,17 @@ pub(crate) fn place(known: &Known<'_>, roles: Roles) -> (Places, usize, Reason) 
     };
     let is_asked = settings.placement != Placement::Auto;
     let why = match settings.placement {
-        Placement::Off => Reason::Asked,
+        Placement::Off => Asked,
         _ if places.nodes.len() < 2 => Reason::new("this machine has one node", is_asked),
         _ if roles.workers() < 2 => Reason::new("one worker has nothing to exchange", is_asked),
         _ if places.homes.is_empty() => Reason::new("one node has all the memory", is_asked),
         Placement::ByNode if shares == 1 => {
-            Reason::Instead("what the nodes would reduce cannot be joined in this job, so workers are pinned only")
+            Instead("what the nodes would reduce cannot be joined in this job, so workers are pinned only")
         }
-        Placement::Pinned | Placement::ByNode => Reason::Asked,
-        Placement::Auto if shares == 1 => Reason::Because("their memory is there, too; pages cross"),
+        Placement::Pinned | Placement::ByNode => Asked,
+        Placement::Auto if shares == 1 => Because("their memory is there, too; pages cross"),
         Placement::Auto => {
-            Reason::Because("keys repeat, so each of them crosses once from each node instead of with each page")
+            Because("keys repeat, so each of them crosses once from each node instead of with each page")
         }
     };
     (places, shares, why)
@@ -114,8 +115,8 @@ fn homes(nodes: &[NumaNode]) -> Vec<Home> {
     homes
 }
 
-/// Spreads workers over homes in proportion to their processors, and the first ones as evenly as all: a job begins with as many as may
-/// map at once.
+/// Spreads workers over homes in proportion to their processors, and the first ones as evenly as all: a job begins
+/// with as many as may map at once.
 fn spread(homes: &[Home], workers: usize) -> Vec<usize> {
     let mut placed = vec![0; homes.len()];
     let next = |_| {
@@ -142,8 +143,8 @@ fn node_of_cpu(nodes: &[NumaNode]) -> (Vec<usize>, Vec<u16>) {
     (nodes.iter().map(|node| node.number).collect(), node_of_cpu)
 }
 
-/// Returns whether each node should reduce the pairs of its own workers, and the coordinator join what comes of them. That
-/// pays if pairs combine: each key then crosses once from each node, and not with each page.
+/// Returns whether each node should reduce the pairs of its own workers, and the coordinator join what comes of them.
+/// That pays if pairs combine: each key then crosses once from each node, and not with each page.
 ///
 /// A sample is small. If half of its pairs repeat a key, hardly any pair of the whole input is the first of its key.
 fn reduces_by_node(placement: Placement, sample: Option<&Sample>) -> bool {

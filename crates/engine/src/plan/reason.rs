@@ -110,8 +110,8 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// Returns the options that were asked for and are not followed, and why. An option that contradicts another one is refused
-    /// instead, when the plan is made.
+    /// Returns the options that were asked for and are not followed, and why. An option that contradicts another one
+    /// is refused instead, when the plan is made.
     pub fn ignored(&self) -> impl Iterator<Item = (&'static str, Reason)> {
         let options = [
             ("map-at-once", self.map_at_once),

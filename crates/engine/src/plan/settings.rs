@@ -229,15 +229,17 @@ pub enum Placement {
     Auto,
     /// Each worker stays on one node, where its memory is.
     Pinned,
-    /// Besides, each node reduces the pairs of its own workers, and the results of the nodes are joined at the end. This has no effect on
-    /// jobs whose results cannot be joined: those without a combiner, with a reduce function, a sink, steps or a checkpoint, with sums
-    /// that are combined in a fixed order, or whose result is not in the order of keys.
+    /// Besides, each node reduces the pairs of its own workers, and the results of the nodes are joined at the end.
+    /// This has no effect on jobs whose results cannot be joined: those without a combiner, with a reduce function, a
+    /// sink, steps or a checkpoint, with sums that are combined in a fixed order, or whose result is not in the order
+    /// of keys.
     ByNode,
     /// The kernel moves workers as it likes.
     Off,
 }
 
-/// The time of an earlier run of the same program, over a similar input, on this machine ([`Job::history`](crate::Job::history)).
+/// The time of an earlier run of the same program, over a similar input, on this machine
+/// ([`Job::history`](crate::Job::history)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     /// The number of workers.

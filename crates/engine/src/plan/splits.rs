@@ -1,7 +1,7 @@
 //! Splits and chunks: the sizes of what a worker maps in one task, and of what it reads at a time.
 
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because};
 use crate::plan::sample::Sample;
 
 /// The number of bytes that a worker reads at a time: input and combining table fit in its second-level cache together.
@@ -13,7 +13,8 @@ pub(crate) const SPLIT_BYTES_MAX: u64 = 2 << 20;
 const TASK_NS: [f64; 2] = [250e3, 50e6];
 /// The smallest split for a slow map function.
 const SLOW_SPLIT_BYTES_MIN: u64 = 4 << 10;
-/// The number of splits for each worker that maps at once: enough that the last ones to finish wait little for each other.
+/// The number of splits for each worker that maps at once: enough that the last ones to finish wait little for each
+/// other.
 pub(crate) const SPLITS_PER_WORKER: u64 = 16;
 /// The largest number of tasks, for which the shared words have room.
 pub(crate) const TASKS_MAX: u64 = 1 << 16;
@@ -30,13 +31,13 @@ pub(crate) fn split_bytes(known: &Known<'_>, map_at_once: usize) -> (u64, Reason
     });
     let split_bytes = bytes.max(input_bytes / TASKS_MAX).max(1);
     let why = match (settings.split_bytes, sample) {
-        (Some(asked), _) if asked == split_bytes => Reason::Asked,
+        (Some(asked), _) if asked == split_bytes => Asked,
         (Some(asked_bytes), _) => Reason::ManyTasks { asked_bytes, split_bytes },
         (None, _) if settings.deterministic => {
-            Reason::Because("values combine within a task, so its end must not depend on the workers")
+            Because("values combine within a task, so its end must not depend on the workers")
         }
         (None, Some(sample)) => Reason::TaskTime { task_ns: sample.map_ns(split_bytes.min(input_bytes)) },
-        (None, None) => Reason::Because("enough of them that the last ones wait little for each other"),
+        (None, None) => Because("enough of them that the last ones wait little for each other"),
     };
     (split_bytes, why)
 }
@@ -55,9 +56,9 @@ fn split_limits(sample: Option<&Sample>) -> [u64; 2] {
 pub(crate) fn chunk_bytes(known: &Known<'_>) -> (usize, Reason) {
     let learned = known.learned.and_then(|learned| Some((learned.best.chunk_bytes?, Reason::History(learned))));
     let (bytes, why) = match (known.settings.chunk_bytes, learned) {
-        (Some(bytes), _) => (bytes, Reason::Asked),
+        (Some(bytes), _) => (bytes, Asked),
         (None, Some(learned)) => learned,
-        (None, None) => (CHUNK_BYTES, Reason::Because("input and combining table share the second-level cache")),
+        (None, None) => (CHUNK_BYTES, Because("input and combining table share the second-level cache")),
     };
     (bytes.max(1), why)
 }

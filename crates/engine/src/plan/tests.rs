@@ -6,10 +6,30 @@ use crate::error::Result;
 use crate::plan::arena::ARENA_BYTES;
 use crate::plan::explain::explain;
 use crate::plan::job_plan::Plan;
-use crate::plan::known::{Known, Machine, PROGRAM, Properties, machine};
+use crate::plan::known::{Known, Machine, Properties};
 use crate::plan::sample::Sample;
 use crate::plan::settings::{Buffer, Combining, PagePolicy, Placement, Settings, Trial};
 use crate::plan::splits::{CHUNK_BYTES, SPLIT_BYTES_MAX, SPLITS_PER_WORKER};
+
+/// A program with a combiner.
+const PROGRAM: Properties = Properties {
+    combines: true,
+    rounds: false,
+    keys: None,
+    keys_max: 0,
+    iterates: false,
+    passes: false,
+    joins: false,
+    decoder_bytes_max: 0,
+    unpacks: false,
+    hash_bytes: 0,
+    place_bytes: 0,
+};
+
+/// A machine with some processors and 1 GiB of memory.
+fn machine(processors: usize) -> Machine<'static> {
+    Machine { processors: Processors::within(processors, None), nodes: &[], available_bytes: 1 << 30 }
+}
 
 /// Makes a plan from these facts.
 fn made(
@@ -180,7 +200,8 @@ fn nothing_is_ignored_of_what_is_left_open() {
 
 #[test]
 fn each_option_that_a_job_cannot_follow_is_named() {
-    // `--placement pinned` on a machine with one node, and `--combine map` without a combiner, were ignored without a word.
+    // `--placement pinned` on a machine with one node, and `--combine map` without a combiner, were ignored without a
+    // word.
     let placed = |placement| Settings { placement, ..Settings::default() };
     let plain = Properties { combines: false, ..PROGRAM };
     let joins = Properties { joins: true, ..PROGRAM };

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::input::tasks::FIRST_SPLIT_BYTES;
 use crate::plan::known::Known;
-use crate::plan::reason::Reason;
+use crate::plan::reason::Reason::{self, Asked, Because};
 use crate::plan::sample::WORTH_BYTES;
 
 /// The least work for which one more worker is worth its start and its share of pages and tables.
@@ -29,7 +29,8 @@ impl Roles {
     }
 }
 
-/// Chooses the workers, and whether reducers are processes of their own. If that was not asked for, it has a reason, too.
+/// Chooses the workers, and whether reducers are processes of their own. If that was not asked for, it has a reason,
+/// too.
 pub(crate) fn roles(known: &Known<'_>) -> Result<(Roles, Reason, Option<Reason>)> {
     let settings = known.settings;
     let (map_workers, reduce_workers, fused, why) = match (settings.map_workers, settings.reduce_workers) {
@@ -40,7 +41,7 @@ pub(crate) fn roles(known: &Known<'_>) -> Result<(Roles, Reason, Option<Reason>)
         }
         (map, reduce) => {
             let half = settings.workers.unwrap_or(known.machine.processors.usable).div_ceil(2);
-            (map.unwrap_or(half), reduce.unwrap_or(half), false, Reason::Asked)
+            (map.unwrap_or(half), reduce.unwrap_or(half), false, Asked)
         }
     };
     let roles = Roles { map_workers, reduce_workers, fused };
@@ -52,7 +53,7 @@ pub(crate) fn roles(known: &Known<'_>) -> Result<(Roles, Reason, Option<Reason>)
         return Err(Error::Setting(format!("{workers} workers were asked for; a job has at most 1024")));
     }
     let is_apart = !fused && settings.map_workers.is_none() && settings.reduce_workers.is_none();
-    let apart = is_apart.then_some(Reason::Because("those that reduce lose nothing if the map function crashes"));
+    let apart = is_apart.then_some(Because("those that reduce lose nothing if the map function crashes"));
     Ok((roles, why, apart))
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn roles(known: &Known<'_>) -> Result<(Roles, Reason, Option<Reason>)
 fn workers(known: &Known<'_>) -> (usize, Reason) {
     let processors = known.machine.processors;
     match (known.settings.workers, known.learned) {
-        (Some(workers), _) => (workers, Reason::Asked),
+        (Some(workers), _) => (workers, Asked),
         (None, Some(learned)) => (learned.best.workers, Reason::History(learned)),
         // It is not known what later steps will map, and workers are started only once.
         (None, None) if known.program.iterates => (processors.usable, Reason::Processors(processors)),
@@ -88,8 +89,8 @@ fn workers_worth(known: &Known<'_>) -> (usize, Reason) {
     let why = match sample {
         Some(_) => Reason::Work { work_ns, wait_ns, processors },
         None if workers == busy => Reason::Processors(processors),
-        None if workers == 1 => Reason::Because("the input is so small that one more would cost more than it brings"),
-        None => Reason::Because("one for each split of the input"),
+        None if workers == 1 => Because("the input is so small that one more would cost more than it brings"),
+        None => Because("one for each split of the input"),
     };
     (workers, why)
 }
@@ -113,11 +114,11 @@ pub(crate) fn map_at_once(known: &Known<'_>, map_workers: usize) -> (usize, Reas
     let learned = known.learned.and_then(|learned| Some((learned.best.map_at_once?, Reason::History(learned))));
     let (at_once, why) = match (known.settings.map_at_once, learned) {
         (Some(asked), _) if asked > map_workers => (asked, Reason::FewMap { map_workers }),
-        (Some(asked), _) => (asked, Reason::Asked),
+        (Some(asked), _) => (asked, Asked),
         (None, Some(learned)) => learned,
         (None, None) => {
             let why = "more would push each other's tables out of the caches; the others reduce, and replace the dead";
-            (workers_busy(known), Reason::Because(why))
+            (workers_busy(known), Because(why))
         }
     };
     (at_once.clamp(1, map_workers), why)

@@ -59,10 +59,10 @@ pub trait MapReduce: Sync {
         None
     }
 
-    /// Returns the function that combines two values of one key into one. It must be associative and commutative, and it
-    /// may use the fields of the program. `None`, the default, keeps every value. The engine calls this method as often
-    /// as it combines; the compiler inlines both. A closure that uses a field or a method of its arguments must name
-    /// their types: `Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.max(b.1)))`.
+    /// Returns the function that combines two values of one key into one. It must be associative and commutative, and
+    /// it may use the fields of the program. `None`, the default, keeps every value. The engine calls this method as
+    /// often as it combines; the compiler inlines both. A closure that uses a field or a method of its arguments must
+    /// name their types: `Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.max(b.1)))`.
     ///
     /// ```
     /// # use gristmill::{Emit, MapReduce, ProgramError, Chunk};
@@ -157,8 +157,8 @@ pub trait Emit<K: Key, V: Datum> {
     }
 }
 
-/// Returns the combiner of a program, for code that the plan runs only if there is one. The compiler inlines it into the
-/// loops that combine.
+/// Returns the combiner of a program, for code that the plan runs only if there is one. The compiler inlines it into
+/// the loops that combine.
 #[inline(always)]
 pub(crate) fn combiner<J: MapReduce>(
     program: &J,

@@ -154,8 +154,8 @@ impl<T: Plain> SharedOutput<T> {
     /// Calls `write` with this worker's view of the array. For map functions.
     ///
     /// # Panics
-    /// Outside the map function of a job that [writes](crate::Job::writes) this array, on a thread that the map function
-    /// has started, and inside another `write` to the same array.
+    /// Outside the map function of a job that [writes](crate::Job::writes) this array, on a thread that the map
+    /// function has started, and inside another `write` to the same array.
     pub fn write<R>(&self, write: impl FnOnce(&mut [T]) -> R) -> R {
         let name = &self.scope.name;
         let view = self.scope.view().filter(|_| MAPS.get()).unwrap_or_else(|| {

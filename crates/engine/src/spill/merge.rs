@@ -149,8 +149,8 @@ impl<K: Key, V: Datum> Merge<K, V> {
         }
     }
 
-    /// Calls `visit` with every pair until it breaks. (`dyn`, because a job calls this from ten places, and each would be a copy
-    /// of the merge to compile.)
+    /// Calls `visit` with every pair until it breaks. (`dyn`, because a job calls this from ten places, and each would
+    /// be a copy of the merge to compile.)
     pub fn for_each(mut self, visit: &mut Visit<'_, K, V>) -> Result<(), Failure> {
         while let Some((key, value)) = self.pair() {
             if visit(key, value).is_break() {

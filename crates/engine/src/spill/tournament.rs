@@ -1,8 +1,8 @@
 //! A tournament of sorted streams, which tells which of them has the next pair.
 //!
-//! Each inner node of a tree of streams stores the loser of its match, so the next pair costs one comparison per level on
-//! the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs. The winner is
-//! unpredictable, so it is selected without a branch.
+//! Each inner node of a tree of streams stores the loser of its match, so the next pair costs one comparison per level
+//! on the way from its leaf to the root. Most comparisons look at two numbers only, the prefixes of the pairs. The
+//! winner is unpredictable, so it is selected without a branch.
 
 use std::hint::select_unpredictable;
 
@@ -11,8 +11,8 @@ pub(crate) trait Streams {
     /// Returns the prefix of a stream's next pair; the largest number if the stream has ended.
     fn prefix(&self, stream: usize) -> u64;
 
-    /// Returns whether the next pair of `a` comes before that of `b`, given that their prefixes are equal. A stream that has
-    /// ended comes after all others.
+    /// Returns whether the next pair of `a` comes before that of `b`, given that their prefixes are equal. A stream
+    /// that has ended comes after all others.
     fn comes_before(&self, a: usize, b: usize) -> bool;
 }
 

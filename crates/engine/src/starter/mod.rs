@@ -32,13 +32,13 @@ pub use call::Call;
 use call::Process;
 pub use serve::Answers;
 
-/// Runs a function in processes of one thread each, for a process that has several: in such processes jobs have isolated
-/// workers. Make it in `main`, before anything starts a thread.
+/// Runs a function in processes of one thread each, for a process that has several: in such processes jobs have
+/// isolated workers. Make it in `main`, before anything starts a thread.
 ///
-/// Requests have the type `Q`, answers the type `A`. Calls may come from any thread, and several at once; each is served
-/// by a process of its own, a copy of this one as it was when the starter was made. What this process has changed
-/// since then is not seen there, so everything that a call needs is in its request. If the function panics, is killed or
-/// runs out of memory, its call fails, and no other.
+/// Requests have the type `Q`, answers the type `A`. Calls may come from any thread, and several at once; each is
+/// served by a process of its own, a copy of this one as it was when the starter was made. What this process has
+/// changed since then is not seen there, so everything that a call needs is in its request. If the function panics, is
+/// killed or runs out of memory, its call fails, and no other.
 ///
 /// ```
 /// use gristmill::{Bytes, Emit, Input, Job, MapReduce, ProgramError, Chunk, Starter};
@@ -82,8 +82,8 @@ pub struct Starter<Q, A> {
 }
 
 impl<Q: Datum, A: Datum> Starter<Q, A> {
-    /// Starts a process that will run `serve` for each call. It dies with the thread that made it, so make it in a thread
-    /// that lives as long as the program.
+    /// Starts a process that will run `serve` for each call. It dies with the thread that made it, so make it in a
+    /// thread that lives as long as the program.
     ///
     /// # Errors
     /// [`Error::ThreadsRunning`] if this process already has more than one thread; [`Error::System`] if the system

@@ -1,8 +1,9 @@
-//! A survey of reading: whether the bytes of the input are in the page cache, or a reader waits for a disk or a network.
+//! A survey of reading: whether the bytes of the input are in the page cache, or a reader waits for a disk or a
+//! network.
 //!
 //! It reads a little at places spread over the input, in the way in which workers read. The time that it waits is the
-//! time that passes less the processor time, of reads that gave the processor away. What it reads from a disk is then in
-//! the page cache, for the worker that needs it.
+//! time that passes less the processor time, of reads that gave the processor away. What it reads from a disk is then
+//! in the page cache, for the worker that needs it.
 
 use std::os::unix::fs::FileExt;
 
@@ -45,7 +46,8 @@ pub(super) fn read_places(sources: &[Source]) -> Reading {
 }
 
 /// Returns the places: equally far from each other if all files lay end to end, and none at the start of a large file,
-/// which was read when the input was found. Of a file that is hardly larger than what is read at a place, that is the start.
+/// which was read when the input was found. Of a file that is hardly larger than what is read at a place, that is the
+/// start.
 fn places(sources: &[Source]) -> impl Iterator<Item = (&Source, u64)> {
     let is_plain = |source: &&Source| source.is_plain() && source.bytes > 0;
     let total: u64 = sources.iter().filter(is_plain).map(|source| source.bytes).sum();

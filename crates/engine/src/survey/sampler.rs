@@ -75,7 +75,8 @@ pub(crate) fn take_sample<J: MapReduce>(
         // A crash on the first piece yields no estimate.
         Activity::Ended => sample.pieces > 0,
         Activity::WaitsForDevice => true,
-        // It may be the machine that is busy, and not the disk that is slow: the lower bound of reading says nothing then.
+        // It may be the machine that is busy, and not the disk that is slow: the lower bound of reading says nothing
+        // then.
         _ => sample.ns_per_byte > 0.0,
     };
     is_known.then_some((sample, child))

@@ -1,5 +1,5 @@
-//! Kill points: a worker kills or stops itself at a chosen moment, as a signal from outside would, or overwrites a shared word, as a stray
-//! pointer would.
+//! Kill points: a worker kills or stops itself at a chosen moment, as a signal from outside would, or overwrites a
+//! shared word, as a stray pointer would.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
@@ -87,8 +87,8 @@ pub(crate) struct KillPoint<'r> {
 }
 
 impl<'r> KillPoint<'r> {
-    /// Makes a kill point from `(moment, n, deed)`: the worker does it at the n-th `moment`, counted from 1. It calls `overwrite` to overwrite a
-    /// shared word.
+    /// Makes a kill point from `(moment, n, deed)`: the worker does it at the n-th `moment`, counted from 1. It calls
+    /// `overwrite` to overwrite a shared word.
     pub fn new(end: Option<(Moment, u64, Deed)>, overwrite: &'r dyn Fn(u64)) -> KillPoint<'r> {
         let (left, deed) = end.map_or((0, Deed::Signal(Signal::KILL)), |(_, n, deed)| (n, deed));
         KillPoint { end: end.map(|(moment, ..)| moment), left: Cell::new(left), deed, overwrite }

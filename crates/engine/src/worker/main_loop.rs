@@ -82,8 +82,8 @@ impl<'w, J: Program> Worker<'w, J> {
     fn new(work: &'w Work<'w, J>, role: Role, overwrite: &'w dyn Fn(u64)) -> Worker<'w, J> {
         let Setup { plan, shared, .. } = *work.setup;
         if let Some(home) = role.home {
-            // If the kernel refuses, because the processors allowed to this process have just changed, the worker runs elsewhere. Then what
-            // it reads is remote, and counted so.
+            // If the kernel refuses, because the processors allowed to this process have just changed, the worker runs
+            // elsewhere. Then what it reads is remote, and counted so.
             drop(pin_to_cpus(&plan.places.homes[home].cpus));
         }
         let (mut sender, receiver) = shared.pages.claim(role.slot);

@@ -407,7 +407,8 @@ pub struct Case {
     /// Whether reducers write the result to files. Not for jobs in steps.
     pub sink: bool,
     pub timeline: bool,
-    /// Whether the job believes that the machine has two nodes, each of which reduces its own pairs where that is possible.
+    /// Whether the job believes that the machine has two nodes, each of which reduces its own pairs where that is
+    /// possible.
     pub by_node: bool,
     pub task_timeout: Option<Duration>,
     /// A worker, a moment, the ordinal of that moment, and a seed: there the worker overwrites a shared word.

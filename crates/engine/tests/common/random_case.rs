@@ -28,7 +28,8 @@ pub fn random_case(seed: u64, spills: bool) -> (Case, Vec<u8>) {
         workers: if random.below(12) == 0 { 40 } else { 1 + random.below(7) as usize },
         split,
         exchange: random.pick(&[Exchange::Pipelined, Exchange::Pipelined, Exchange::Barrier]),
-        // The hash buffer is for values that combine in map; the array buffer combines none there, so it is refused for such alone.
+        // The hash buffer is for values that combine in map; the array buffer combines none there, so it is refused
+        // for such alone.
         buffer: match buffer {
             Buffer::Hash if !combines_in_map => Buffer::Array,
             Buffer::Array if count && combine == Combining::Map => Buffer::Hash,

@@ -23,7 +23,8 @@ fn started(summary: &Summary) -> usize {
     summary.workers.iter().filter(|worker| worker.counters.time_ns(Phase::Start) > 0).count()
 }
 
-/// A job of one word took 2 ms with 2 workers and 2,820 ms with 1,024, all of which were started to find that there is nothing for them.
+/// A job of one word took 2 ms with 2 workers and 2,820 ms with 1,024, all of which were started to find that there is
+/// nothing for them.
 pub(crate) fn idle_workers() {
     let one = 7u64.to_le_bytes();
     faults(&one, 2);
@@ -37,8 +38,8 @@ pub(crate) fn idle_workers() {
     assert!(many.0 < few.0 + 1000, "{} page faults with 8 workers, {} with 1,000", few.0, many.0);
 }
 
-/// Each worker attached to the rings of every other one: 502 page faults with 2 workers, 4,124 with 32, 48,640 with 128, and
-/// 619,439 with 512.
+/// Each worker attached to the rings of every other one: 502 page faults with 2 workers, 4,124 with 32, 48,640 with
+/// 128, and 619,439 with 512.
 pub(crate) fn busy_workers() {
     let numbers = numbers(1 << 15);
     let count = |workers: usize| {

@@ -33,8 +33,8 @@ pub const PANICKED: i32 = 101;
 ///
 /// When `/proc` cannot be read.
 pub fn threads_in_this_process() -> io::Result<usize> {
-    // A folder has two links and one for each folder in it, here one for each thread. This takes one call, the text below ten,
-    // and it is asked for before each fork. A count below 3 says that this `/proc` does not count links.
+    // A folder has two links and one for each folder in it, here one for each thread. This takes one call, the text
+    // below ten, and it is asked for before each fork. A count below 3 says that this `/proc` does not count links.
     if let Some(count) = fs::metadata("/proc/self/task")?.nlink().checked_sub(2).filter(|count| *count > 0) {
         return Ok(count as usize);
     }
@@ -90,10 +90,10 @@ impl std::error::Error for ForkError {
 ///
 /// Standard output is flushed first, so that nothing appears twice.
 ///
-/// A fork copies every value, even of types that promise to be unique. Types that stand for shared memory (the ends of a slot, a
-/// worker inside an array) therefore know their [worker](crate::ended::this_worker), and panic in any other. Only a plain slice
-/// of shared memory cannot know: `body` must not use one that it was given by its caller. Nothing proves that. The engine's
-/// workers are given the job, which has none.
+/// A fork copies every value, even of types that promise to be unique. Types that stand for shared memory (the ends of
+/// a slot, a worker inside an array) therefore know their [worker](crate::ended::this_worker), and panic in any other.
+/// Only a plain slice of shared memory cannot know: `body` must not use one that it was given by its caller. Nothing
+/// proves that. The engine's workers are given the job, which has none.
 ///
 /// # Errors
 ///
@@ -113,13 +113,14 @@ pub fn fork_worker(body: impl FnOnce() -> i32) -> Result<Child, ForkError> {
     fork_worker_of(OomKills::until_now(), body)
 }
 
-/// The number of kills for lack of memory that the kernel had counted at some moment. If it grows until a worker dies of SIGKILL,
-/// that worker may have been one of them.
+/// The number of kills for lack of memory that the kernel had counted at some moment. If it grows until a worker dies
+/// of SIGKILL, that worker may have been one of them.
 #[derive(Clone, Copy, Debug)]
 pub struct OomKills(Option<u64>);
 
 impl OomKills {
-    /// Reads the count. That costs more than the rest of a fork's preparation, so a caller that starts many workers reads it once.
+    /// Reads the count. That costs more than the rest of a fork's preparation, so a caller that starts many workers
+    /// reads it once.
     pub fn until_now() -> OomKills {
         OomKills(oom_kills())
     }

@@ -37,8 +37,8 @@ impl Death {
         matches!(self, Death::Signalled { signal: libc::SIGKILL, oom } if oom != Some(true))
     }
 
-    /// True if there was not enough memory for it. A program with another allocator aborts then: where address space is limited
-    /// (`ulimit -v`), no abort can be told from that.
+    /// True if there was not enough memory for it. A program with another allocator aborts then: where address space is
+    /// limited (`ulimit -v`), no abort can be told from that.
     pub fn is_for_memory(self) -> bool {
         match self {
             Death::MemoryRefused | Death::Signalled { oom: Some(true), .. } => true,

@@ -76,7 +76,8 @@ impl Freezer {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses another group; `ENODEV` if another process has removed it at this moment, as one that was left over.
+    /// When the kernel refuses another group; `ENODEV` if another process has removed it at this moment, as one that
+    /// was left over.
     pub fn group(&self, name: &str) -> io::Result<(Group, Option<File>)> {
         let group = self.known_group(name);
         let procs = match &group.folder {
@@ -133,8 +134,8 @@ pub(super) fn remove_left_over(folder: Option<&Path>, prefix: &str) {
     }
 }
 
-/// Returns the entries of a folder whose makers have died. `maker` takes the name of an entry and returns the number of the process that made it, or `None` if the entry
-/// is not one of ours.
+/// Returns the entries of a folder whose makers have died. `maker` takes the name of an entry and returns the number of
+/// the process that made it, or `None` if the entry is not one of ours.
 pub fn left_behind(folder: &Path, maker: impl Fn(&str) -> Option<u32>) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |entry: &fs::DirEntry| {
@@ -248,7 +249,8 @@ impl Group {
     }
 }
 
-/// The processor time of a cgroup of version 2. Its file stays open: of all that a reading of a file costs, opening it is the most.
+/// The processor time of a cgroup of version 2. Its file stays open: of all that a reading of a file costs, opening it
+/// is the most.
 #[derive(Debug)]
 pub struct Clock(File);
 

@@ -5,7 +5,8 @@
 //!  cgroup v1   memory.limit_in_bytes and memory.memsw.limit_in_bytes in another folder, which the program enters too
 //! ```
 //!
-//! In version 2, a cgroup hands its memory controller on only if it has no processes of its own. So the queue moves into a folder below, if nothing else is there.
+//! In version 2, a cgroup hands its memory controller on only if it has no processes of its own. So the queue moves
+//! into a folder below, if nothing else is there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -120,7 +121,8 @@ impl MemoryLimits {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; `ENODEV` if another process has removed the group at this moment, as one that was left over.
+    /// When the kernel refuses; `ENODEV` if another process has removed the group at this moment, as one that was left
+    /// over.
     pub fn limit(&self, group: &mut Group, bytes: u64) -> io::Result<Option<File>> {
         let folder = self.folder().join(&group.name);
         let limited = match self {
@@ -146,7 +148,8 @@ impl MemoryLimits {
     pub fn remove(&self) {
         let folder = self.folder();
         if let (MemoryLimits::V2(_), true, Some(around)) = (self, folder.join(QUEUE).exists(), folder.parent()) {
-            // The order is that of the kernel's rules. If one step fails, the cgroup stays, and systemd removes it with the scope.
+            // The order is that of the kernel's rules. If one step fails, the cgroup stays, and systemd removes it with
+            // the scope.
             for from in [folder, around] {
                 let _ = write(&from.join("cgroup.subtree_control"), "-memory");
             }
@@ -172,7 +175,8 @@ fn move_alone(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl Group {
-    /// The number of its processes that the kernel has killed for lack of memory; `None` if they are not counted for this group.
+    /// The number of its processes that the kernel has killed for lack of memory; `None` if they are not counted for
+    /// this group.
     ///
     /// ```
     /// use gristmill_os::program::Freezer;

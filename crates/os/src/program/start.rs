@@ -18,7 +18,8 @@ use rustix::process::{
 /// The limit on open files before it was raised.
 static USUAL_FILES: OnceLock<Rlimit> = OnceLock::new();
 
-/// Lets this process have as many files open as it may, and returns that number. Programs that [`start`] begins have the limit that there was before.
+/// Lets this process have as many files open as it may, and returns that number. Programs that [`start`] begins have
+/// the limit that there was before.
 ///
 /// ```
 /// assert!(gristmill_os::program::raise_file_limit() >= 3);
@@ -41,12 +42,13 @@ pub struct Start {
 
 /// Starts `command` in a session of its own, with no signal blocked and every signal's usual effect.
 ///
-/// Before the program begins, `note`, its process number and a line end are written to `told` in one piece. So whoever reads
-/// there knows of every program that has begun, even if this process dies at that moment. `groups` are open files
+/// Before the program begins, `note`, its process number and a line end are written to `told` in one piece. So whoever
+/// reads there knows of every program that has begun, even if this process dies at that moment. `groups` are open files
 /// `cgroup.procs`, which the program enters first.
 ///
-/// `attach` is called when the process is there, and the program begins only after it. So what it attaches to the process misses nothing: a shell
-/// may have started other programs a moment later. If this process dies before that, the waiting one kills itself (SIGKILL): its program never began.
+/// `attach` is called when the process is there, and the program begins only after it. So what it attaches to the
+/// process misses nothing: a shell may have started other programs a moment later. If this process dies before that,
+/// the waiting one kills itself (SIGKILL): its program never began.
 ///
 /// # Errors
 ///
@@ -104,21 +106,21 @@ pub fn start(
         rustix::io::write(told, &line[..LINE_BYTES - left])?;
         reset_signals();
         if let (Some(mut gate), Some(ours)) = (gate.as_ref(), ours_in_child) {
-            // SAFETY: this copy of the descriptor belongs to the child alone, which uses it nowhere. While it were open, the read below would not
-            // end if the parent died.
+            // SAFETY: this copy of the descriptor belongs to the child alone, which uses it nowhere. While it were
+            // open, the read below would not end if the parent died.
             unsafe { libc::close(ours) };
             let opened =
                 gate.write_all(&getpid().as_raw_nonzero().get().to_ne_bytes()).and_then(|()| gate.read_exact(&mut [0]));
             if opened.is_err() {
-                // Nobody opens the gate any more. An error from here would have nobody to go to either: the standard library aborts then, which
-                // would look like the end of a program that has begun.
+                // Nobody opens the gate any more. An error from here would have nobody to go to either: the standard
+                // library aborts then, which would look like the end of a program that has begun.
                 kill_process(getpid(), Signal::KILL)?;
             }
         }
         Ok(())
     };
-    // SAFETY: between fork and exec the closure makes system calls and writes numbers to its stack; it takes no lock and
-    // allocates nothing (its error values are codes).
+    // SAFETY: between fork and exec the closure makes system calls and writes numbers to its stack; it takes no lock
+    // and allocates nothing (its error values are codes).
     unsafe { command.pre_exec(in_child) };
     let child = match ours.zip(attach) {
         Some((ours, attach)) => spawn_held(command, ours, attach)?,
@@ -128,8 +130,8 @@ pub fn start(
     Ok(Start { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
 }
 
-/// Starts a program that waits at its gate, the other end of `ours`, until `attach` has been called. Starting returns only when the program has
-/// begun, so another thread does it.
+/// Starts a program that waits at its gate, the other end of `ours`, until `attach` has been called. Starting returns
+/// only when the program has begun, so another thread does it.
 fn spawn_held(mut command: Command, mut ours: UnixStream, attach: &mut dyn FnMut(Pid)) -> io::Result<Child> {
     // If `attach` panics, this end is closed, and the process ends.
     thread::scope(move |threads| {
@@ -151,7 +153,8 @@ const LINE_BYTES: usize = 256;
 /// Undoes what this process changed for itself.
 fn reset_signals() {
     let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigemptyset` initialises the set behind this valid pointer; the default disposition runs no code of ours.
+    // SAFETY: `sigemptyset` initialises the set behind this valid pointer; the default disposition runs no code of
+    // ours.
     unsafe {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGXFSZ] {
             libc::signal(signal, libc::SIG_DFL);
@@ -193,7 +196,8 @@ pub struct Used {
 /// When it has not ended, or is no child of this process.
 pub fn reap(pid: Pid) -> io::Result<Used> {
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: two valid pointers; the kernel fills both when it returns a number above 0, and all zeros are valid before.
+    // SAFETY: two valid pointers; the kernel fills both when it returns a number above 0, and all zeros are valid
+    // before.
     let (number, usage) = unsafe {
         let number = libc::wait4(pid.as_raw_nonzero().get(), &mut status, libc::WNOHANG, usage.as_mut_ptr());
         (number, usage.assume_init())
@@ -257,7 +261,8 @@ mod tests {
         let command = Command::new("true");
         assert!(start(command, &tell, b"", std::slice::from_ref(&read_only), Some(&mut attach)).is_err());
     }
-    /// As when this process dies in between. A queue that was killed took such a process for a program that had ended by signal 6.
+    /// As when this process dies in between. A queue that was killed took such a process for a program that had ended
+    /// by signal 6.
     #[test]
     fn a_program_whose_gate_nobody_opens_is_killed_and_never_begins() {
         let (_told, tell) = io::pipe().expect("a pipe");

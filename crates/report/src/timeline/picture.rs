@@ -104,8 +104,8 @@ fn legend(timeline: &Timeline) -> String {
     format!("<p class='gm-legend'>{}</p>", entries.collect::<String>())
 }
 
-/// Draws the columns of a worker, `height` pixels high. A path for each phase has all of its parts, and equal columns are
-/// drawn as one.
+/// Draws the columns of a worker, `height` pixels high. A path for each phase has all of its parts, and equal columns
+/// are drawn as one.
 fn bars(track: &Track, timeline: &Timeline, width_ns: u64, height: u32) -> String {
     let columns = columns(track, width_ns);
     let mut paths = PHASES.map(|_| String::new());

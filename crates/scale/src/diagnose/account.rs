@@ -10,8 +10,8 @@ use gristmill_counters::sleep::Sleep;
 
 use crate::diagnose::kernel_work::KernelWork;
 
-/// The reasons for which a worker sleeps, in the order of [`Seen::blocked`]: all but the wait for a child process, by which a
-/// process is known that is no worker.
+/// The reasons for which a worker sleeps, in the order of [`Seen::blocked`]: all but the wait for a child process, by
+/// which a process is known that is no worker.
 pub(crate) const SLEEPS: [Sleep; 13] = [
     Sleep::Lock,
     Sleep::Signal,
@@ -62,8 +62,8 @@ pub struct Seen {
     /// The share of the time on processors that the busiest thread had. All three are 0 if the kernel does not tell
     /// them.
     pub busiest: f64,
-    /// True if no two workers were seen that may have memory in common: all are processes of one thread, and none maps memory that
-    /// others may write.
+    /// True if no two workers were seen that may have memory in common: all are processes of one thread, and none maps
+    /// memory that others may write.
     pub are_apart: bool,
     /// How often samples found the kernel at each of [`KernelWork::ALL`]. All 0 if there are none.
     kernel: [u64; 9],
@@ -209,7 +209,8 @@ impl Account {
         known
     }
 
-    /// Returns the share of the time in which the busiest thread had a processor; `None` if the kernel does not tell that.
+    /// Returns the share of the time in which the busiest thread had a processor; `None` if the kernel does not tell
+    /// that.
     pub fn busy_most(&self) -> Option<f64> {
         (self.busiest < 1.0).then(|| self.busiest * self.busy())
     }

@@ -1,7 +1,7 @@
 //! Sleep that grew with the workers: its object, and what it says of the cause.
 //!
-//! The same sleep may be the fight for a lock, or the lack of work. Where the samples of the waits leave that open, the shape of the run
-//! decides: one thread that is always busy, nobody who computes, workers that run in turns.
+//! The same sleep may be the fight for a lock, or the lack of work. Where the samples of the waits leave that open,
+//! the shape of the run decides: one thread that is always busy, nobody who computes, workers that run in turns.
 
 use gristmill_counters::sleep::Sleep;
 
@@ -20,8 +20,8 @@ const ALWAYS_MIN: f64 = 0.8;
 const IDLE_MIN: f64 = 0.3;
 /// The share of the sleep on futexes in operations of one kind that makes all of it count as that.
 const KIND_MIN: f64 = 2.0 / 3.0;
-/// The sleep beside a locked file, as a multiple of other sleep for the clock, above which all of it is for the lock: it may be free when
-/// it is looked at, and taken again before the next try.
+/// The sleep beside a locked file, as a multiple of other sleep for the clock, above which all of it is for the lock:
+/// it may be free when it is looked at, and taken again before the next try.
 const TRIED_MIN: f64 = 0.25;
 /// The largest share of the time with several runnable threads in which workers count as taking turns.
 const TOGETHER_MAX: f64 = 0.15;
@@ -33,15 +33,16 @@ pub(crate) fn is_on_futex(part: Part) -> bool {
     matches!(part, Part::Blocked(wait) if wait.is_on_futex())
 }
 
-/// Adds up sleep that is for one object, though samples see it as several: on futexes, and in the pauses between tries to lock a
-/// file.
+/// Adds up sleep that is for one object, though samples see it as several: on futexes, and in the pauses between tries
+/// to lock a file.
 pub(crate) fn joined(grown: Vec<(Part, f64)>) -> Vec<(Part, f64)> {
-    let of = |wait: Sleep| grown.iter().find(|(part, _)| *part == Part::Blocked(wait)).map_or(0.0, |(_, more)| *more);
-    let futexes = of(Sleep::Lock) + of(Sleep::Signal) + of(Sleep::Futex);
-    let is_most = |wait: &Sleep| of(*wait) >= KIND_MIN * futexes;
+    let growth =
+        |wait: Sleep| grown.iter().find(|(part, _)| *part == Part::Blocked(wait)).map_or(0.0, |(_, more)| *more);
+    let futexes = growth(Sleep::Lock) + growth(Sleep::Signal) + growth(Sleep::Futex);
+    let is_most = |wait: &Sleep| growth(*wait) >= KIND_MIN * futexes;
     let on_futexes = [Sleep::Lock, Sleep::Signal].into_iter().find(is_most).unwrap_or(Sleep::Futex);
-    let tried = of(Sleep::FileLock) + of(Sleep::Database) >= TRIED_MIN * of(Sleep::Clock);
-    let locked = if of(Sleep::Database) >= of(Sleep::FileLock) { Sleep::Database } else { Sleep::FileLock };
+    let tried = growth(Sleep::FileLock) + growth(Sleep::Database) >= TRIED_MIN * growth(Sleep::Clock);
+    let locked = if growth(Sleep::Database) >= growth(Sleep::FileLock) { Sleep::Database } else { Sleep::FileLock };
     let name = |wait: Sleep| match wait {
         Sleep::Lock | Sleep::Signal | Sleep::Futex => on_futexes,
         Sleep::FileLock | Sleep::Database => locked,
@@ -134,13 +135,15 @@ mod tests {
     /// The costs of a queue under a mutex fell into parts of which none stood out.
     #[test]
     fn sleep_on_futexes_counts_together_and_is_named_by_most_of_it() {
-        let of = |lock, signal| {
+        let parts = |lock, signal| {
             let asleep = [(Sleep::Lock, lock), (Sleep::Signal, signal)];
             Loss::of(&alone(), &account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &asleep)).grown[0]
         };
         let near = |(part, more): (Part, f64), wait| part == Part::Blocked(wait) && (more - 3.0).abs() < 1e-9;
         assert!(
-            near(of(0.3, 2.7), Sleep::Signal) && near(of(2.7, 0.3), Sleep::Lock) && near(of(1.6, 1.4), Sleep::Futex)
+            near(parts(0.3, 2.7), Sleep::Signal)
+                && near(parts(2.7, 0.3), Sleep::Lock)
+                && near(parts(1.6, 1.4), Sleep::Futex)
         );
     }
 }

@@ -18,7 +18,8 @@ pub enum Cause {
         /// The threads that wait for a processor besides, on average.
         queue: f64,
     },
-    /// Hardly any processor time is lost, but the fewest workers have the help of other threads, so more workers gain less than their number.
+    /// Hardly any processor time is lost, but the fewest workers have the help of other threads, so more workers gain
+    /// less than their number.
     Helped {
         /// The fewest workers.
         workers: u64,
@@ -37,7 +38,8 @@ pub enum Cause {
     Held,
     /// One thread was busy all the time, and the others slept until it woke them.
     Starved,
-    /// Workers slept until another woke them, and for much of the time nobody computed. The others slept for this, most of them.
+    /// Workers slept until another woke them, and for much of the time nobody computed. The others slept for this,
+    /// most of them.
     Unfed(Option<Sleep>),
     /// Workers slept for short times, often.
     Polling,

@@ -1,7 +1,7 @@
 //! The conclusion of a report, which the terminal, the page and JSON print.
 //!
-//! It is made in one place, from the curve, the failures, the load of other programs and the account, so that no sentence contradicts
-//! another:
+//! It is made in one place, from the curve, the failures, the load of other programs and the account, so that no
+//! sentence contradicts another:
 //!
 //! 1. Numbers of workers at which the command failed.
 //! 2. Other programs used the processors.
@@ -308,15 +308,16 @@ mod tests {
         );
     }
 
-    /// Half of the processors were on a second NUMA node. 64 workers, as fast as 32, were said to be what more workers help up to, though 48
-    /// were slower.
+    /// Half of the processors were on a second NUMA node. 64 workers, as fast as 32, were said to be what more workers
+    /// help up to, though 48 were slower.
     #[test]
     fn workers_that_only_make_up_for_a_loss_do_not_help() {
         let said = sentence(&measured(&[(1, 32.0), (8, 4.0), (16, 2.0), (32, 1.0), (48, 1.33), (64, 0.995)], 0.01));
         assert!(said.starts_with("More workers help up to 32: 32.0 times as fast as 1, efficiency 100 %. From 32 to 64 the time rises and"), "{said}");
     }
 
-    /// "More workers help up to 8" was said of times in which 4 workers are far slower than 2, and 2 nearly as fast as 8.
+    /// "More workers help up to 8" was said of times in which 4 workers are far slower than 2, and 2 nearly as fast as
+    /// 8.
     #[test]
     fn a_rise_before_the_best_number_and_fewer_workers_that_take_hardly_longer_are_named() {
         let table = [(1, 10.0), (2, 5.0), (4, 9.0), (8, 4.8), (16, 12.0)];
@@ -400,7 +401,8 @@ mod tests {
         assert_eq!(kinds(&curve, &circumstances), ["helps", "law", "cause"]);
     }
 
-    /// A user was asked whether the command uses the number, below a table in which it used a processor for each worker.
+    /// A user was asked whether the command uses the number, below a table in which it used a processor for each
+    /// worker.
     #[test]
     fn whether_the_command_uses_the_number_is_asked_only_if_nothing_shows_it() {
         let flat = measured(&[(1, 1.0), (2, 1.0), (4, 1.0)], 0.01);

@@ -16,10 +16,11 @@ pub enum Verdict {
     TooFew,
     /// Every law misses the times by more than noise explains, or a curve with a bend describes them better.
     NoLaw,
-    /// One law describes the times better than the others. Unless some number of workers ran twice, this is not tested: see
-    /// [`Curve::noise`].
+    /// One law describes the times better than the others. Unless some number of workers ran twice, this is not
+    /// tested: see [`Curve::noise`].
     Law(Law),
-    /// These laws, perhaps with a bend among them, describe the times equally well; the curve alone cannot tell which one holds.
+    /// These laws, perhaps with a bend among them, describe the times equally well; the curve alone cannot tell which
+    /// one holds.
     Several(Vec<Law>),
 }
 
@@ -220,7 +221,8 @@ fn best_of(points: &[Point], noise: Noise) -> (u64, u64) {
     (interval.from as u64, interval.to as u64)
 }
 
-/// Returns the best number of workers by a law that was fitted to the first `room` points, unless a measured point beats it.
+/// Returns the best number of workers by a law that was fitted to the first `room` points, unless a measured point
+/// beats it.
 fn predicted(points: &[Point], room: usize, fit: &Fit, noise: Option<Noise>) -> Predicted {
     if let Some(by) = beaten(points, fit, noise) {
         return Predicted::Beaten { best: fit.best.value, by };
@@ -233,8 +235,8 @@ fn predicted(points: &[Point], room: usize, fit: &Fit, noise: Option<Noise>) -> 
     Predicted::Workers(fit.best)
 }
 
-/// Returns the measured number of workers that is faster, beyond noise, than the law allows: faster than its shortest time, or, away from
-/// where the law puts that, faster than the points on both sides of it.
+/// Returns the measured number of workers that is faster, beyond noise, than the law allows: faster than its shortest
+/// time, or, away from where the law puts that, faster than the points on both sides of it.
 fn beaten(points: &[Point], fit: &Fit, noise: Option<Noise>) -> Option<u64> {
     let best = points.iter().min_by(|a, b| a.median().total_cmp(&b.median()))?;
     let is_faster = |than: f64, apart: f64| (than / best.median()).ln() > apart;
@@ -304,7 +306,8 @@ mod tests {
         assert_eq!(curve.predicted, None);
     }
 
-    /// A table of thread bottlenecks (Chen 2020): brute force, 1000F1000C, on 48 hyper-threads. It scales until they are used up.
+    /// A table of thread bottlenecks (Chen 2020): brute force, 1000F1000C, on 48 hyper-threads. It scales until they
+    /// are used up.
     #[test]
     fn brute_force_gains_to_the_last_worker() {
         let curve =

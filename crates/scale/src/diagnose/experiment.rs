@@ -1,12 +1,13 @@
 //! Runs under changed circumstances, and what they show of a loss.
 //!
-//! 1. A change has one or two effects, each a share of the loss: that which vanishes under the change, or that which one worker
-//!    shows beside a program that does nothing but read memory.
+//! 1. A change has one or two effects, each a share of the loss: that which vanishes under the change, or that which
+//!    one worker shows beside a program that does nothing but read memory.
 //! 2. A share of half or more is an effect; a quarter or less is none; what lies between decides nothing.
 //! 3. A suspect (`suspect.rs`) that predicted otherwise is ruled out.
 //! 4. Where equal runs lie apart by more than half of what there is to explain, they show nothing.
-//! 5. Processors that are slower while others work slow down any computation. If a computation is not slowed down beside another,
-//!    they are ruled out; and if the workers are nevertheless, that is chance, and their runs beside other processes do not count.
+//! 5. Processors that are slower while others work slow down any computation. If a computation is not slowed down
+//!    beside another, they are ruled out; and if the workers are nevertheless, that is chance, and their runs beside
+//!    other processes do not count.
 
 use std::fmt;
 
@@ -27,7 +28,7 @@ pub struct Cost {
 /// The costs under a change, as far as it applies to the fewest or the most workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// What was changed.
+    /// The change.
     pub change: Change,
     /// The cost with the fewest workers.
     pub few: Option<Cost>,
@@ -66,7 +67,8 @@ pub struct Experiments {
 pub struct Effect {
     /// The change.
     pub change: Change,
-    /// The share of the loss that the change takes away or, beside other processes, brings about. May lie outside of 0 to 1.
+    /// The share of the loss that the change takes away or, beside other processes, brings about. May lie outside of 0
+    /// to 1.
     pub share: f64,
 }
 
@@ -219,7 +221,7 @@ impl Experiments {
     }
 }
 
-/// What experiments showed.
+/// The findings of experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
     /// The most workers, whose loss it is.
@@ -230,7 +232,7 @@ pub struct Findings {
     pub vain: Vec<Change>,
     /// The suspects, each with the change that rules it out.
     pub suspects: Vec<(Suspect, Option<Change>)>,
-    /// What follows.
+    /// The conclusion.
     pub finding: Finding,
 }
 
@@ -298,7 +300,8 @@ mod tests {
         assert!(said.starts_with("spinning for a lock that others hold for long, or work that grows"), "{said}");
     }
 
-    /// `bench/zoo.sh`'s tiny-tasks took 0.6 to 2 s, and was once said to be limited by memory: the shortest runs were compared.
+    /// `bench/zoo.sh`'s tiny-tasks took 0.6 to 2 s, and was once said to be limited by memory: the shortest runs were
+    /// compared.
     #[test]
     fn runs_that_differ_by_more_than_the_growth_show_nothing() {
         let tiny = experiments(
@@ -312,7 +315,8 @@ mod tests {
         assert_eq!((findings.finding, findings.effects.len()), (Finding::Open, 0));
     }
 
-    /// Recorded of its files: all of them are made in one folder, which has a lock. The last run was disturbed, and is not as recorded.
+    /// Recorded of its files: all of them are made in one folder, which has a lock. The last run was disturbed, and is
+    /// not as recorded.
     #[test]
     fn workers_that_want_one_lock_of_the_kernel_lose_less_if_they_take_turns() {
         let files = experiments(
@@ -341,18 +345,18 @@ mod tests {
     #[test]
     fn memory_is_told_from_cache_lines_by_a_process_that_reads() {
         let plain = [cost(1.0, 1.0), cost(0.9, 1.8)];
-        let of = |computing_growth, computing, reading| {
+        let examined = |computing_growth, computing, reading| {
             let all = experiments(plain, cost(1.05, 1.02), [cost(1.0, computing), cost(1.0, reading)]);
             Experiments { computing_growth: Some(computing_growth), ..all }.examine(&SLOWER).finding
         };
-        assert_eq!(of(0.0, 1.01, 1.7), Finding::Measured(Suspect::Memory));
-        assert_eq!(of(0.0, 1.01, 1.03), Finding::Measured(Suspect::SharedLines));
+        assert_eq!(examined(0.0, 1.01, 1.7), Finding::Measured(Suspect::Memory));
+        assert_eq!(examined(0.0, 1.01, 1.03), Finding::Measured(Suspect::SharedLines));
         // Any busy processor slows down the other, whether it reads or not.
-        assert_eq!(of(0.6, 1.7, 1.75), Finding::Measured(Suspect::SharedCores));
+        assert_eq!(examined(0.6, 1.7, 1.75), Finding::Measured(Suspect::SharedCores));
     }
 
-    /// `bench/zoo.sh`'s bandwidth got slower by chance while another program computed. That was taken for shared cores, though
-    /// computations did not slow down each other.
+    /// `bench/zoo.sh`'s bandwidth got slower by chance while another program computed. That was taken for shared
+    /// cores, though computations did not slow down each other.
     #[test]
     fn workers_that_are_slower_beside_a_computing_process_by_chance_prove_no_shared_cores() {
         let plain = [cost(1.0, 1.0), cost(0.75, 1.4)];
@@ -365,11 +369,12 @@ mod tests {
         assert_eq!(findings.finding, Finding::Measured(Suspect::SharedCores));
     }
 
-    /// Recorded of its faults with `glibc.malloc.hugetlb=1`; the run of two workers is an assumption, as others disturbed it.
+    /// Recorded of its faults with `glibc.malloc.hugetlb=1`; the run of two workers is an assumption, as others
+    /// disturbed it.
     #[test]
     fn huge_pages_show_that_page_faults_are_the_loss_if_there_are_fewer_of_them() {
         let faults = |count, seconds, processor| Cost { seconds, processor, faults: count };
-        let of = |faults_left| {
+        let examined = |faults_left| {
             let trial = Trial {
                 change: Change::HugePages,
                 few: Some(faults(faults_left, 0.296, 0.194)),
@@ -380,10 +385,10 @@ mod tests {
             Experiments { workers: [1, 2], half: 1, plain, spread: Spread::default(), computing_growth: None, trials }
                 .examine(&KERNEL)
         };
-        assert_eq!(of(1_090).finding, Finding::Measured(Suspect::FreshMemory));
+        assert_eq!(examined(1_090).finding, Finding::Measured(Suspect::FreshMemory));
         // The memory is not that of the allocator.
-        assert_eq!((of(393_000).effects, of(393_000).finding), (Vec::new(), Finding::Open));
-        assert_eq!(of(393_000).vain, [Change::HugePages]);
+        assert_eq!((examined(393_000).effects, examined(393_000).finding), (Vec::new(), Finding::Open));
+        assert_eq!(examined(393_000).vain, [Change::HugePages]);
     }
 
     /// A program that chooses its processors itself is not held on half of them.
@@ -406,7 +411,7 @@ mod tests {
     /// A disk that is too slow for one worker is so for two; a disk that all runs wait for alike is no loss.
     #[test]
     fn only_what_makes_the_workers_more_efficient_is_the_cause_of_their_loss() {
-        let of = |few, many| {
+        let examined = |few, many| {
             let trial = Trial { change: Change::InputInMemory, few: Some(cost(few, 1.0)), many: Some(cost(many, 1.0)) };
             let plain = [cost(10.0, 1.0), cost(9.0, 1.0)];
             let all = Experiments {
@@ -419,9 +424,9 @@ mod tests {
             };
             all.examine(&[Suspect::Reading, Suspect::Processes])
         };
-        assert_eq!(of(1.0, 0.55).finding, Finding::Measured(Suspect::Reading));
+        assert_eq!(examined(1.0, 0.55).finding, Finding::Measured(Suspect::Reading));
         // Everything takes a tenth of the time, and two workers still hardly help.
-        assert_eq!(refuted(&of(1.0, 0.9)), [Suspect::Reading]);
+        assert_eq!(refuted(&examined(1.0, 0.9)), [Suspect::Reading]);
     }
 
     fn refuted(findings: &Findings) -> Vec<Suspect> {

@@ -30,7 +30,8 @@ pub struct Fit {
     pub best: Interval,
     /// The deviation of the times from the law: 0.05 is five percent.
     pub deviation: f64,
-    /// The chance that times which follow this law miss it by as much, by the test of lack of fit. `None` if nothing ran twice.
+    /// The chance that times which follow this law miss it by as much, by the test of lack of fit. `None` if nothing
+    /// ran twice.
     pub chance: Option<f64>,
     /// Akaike's criterion for small samples: less is better, and differences below 2 are insignificant.
     pub aicc: f64,
@@ -207,13 +208,13 @@ mod tests {
 
     fn points(fitted: &Fitted, workers: &[u64], runs: usize, noise: f64, seed: u64) -> Vec<Point> {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let of = |workers: &u64| {
+        let point = |workers: &u64| {
             let mut seconds: Vec<f64> =
                 (0..runs).map(|_| fitted.seconds(*workers as f64) * (noise * normal(&mut rng)).exp()).collect();
             seconds.sort_by(f64::total_cmp);
             Point { workers: *workers, seconds }
         };
-        workers.iter().map(of).collect()
+        workers.iter().map(point).collect()
     }
 
     proptest! {

@@ -175,8 +175,8 @@ impl Curve {
         }
     }
 
-    /// Returns the fewest workers that are as fast as the best number, as far as noise allows to tell, if the time rises between
-    /// them.
+    /// Returns the fewest workers that are as fast as the best number, as far as noise allows to tell, if the time
+    /// rises between them.
     fn enough(&self) -> Option<u64> {
         let best = self.best_point();
         let enough = self.points.iter().find(|point| !self.is_faster(best, point))?.workers;
@@ -201,7 +201,8 @@ impl Curve {
         Some(format!("With {} it takes longer than with {}.", workers(highest[1].workers), highest[0].workers))
     }
 
-    /// Names the fewest workers that take hardly longer than the best number, unless the headline says how they compare.
+    /// Names the fewest workers that take hardly longer than the best number, unless the headline says how they
+    /// compare.
     pub(crate) fn fewer(&self) -> Option<String> {
         let best = self.best_point();
         let is_unclear = self.regions.iter().any(|region| {

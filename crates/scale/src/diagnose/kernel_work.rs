@@ -1,4 +1,4 @@
-//! What the kernel does while it works for a program, told by the functions in which samples find it.
+//! The work of the kernel for a program, told by the functions in which samples find it.
 
 use std::fmt;
 

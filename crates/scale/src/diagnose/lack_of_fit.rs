@@ -1,12 +1,14 @@
 //! The test of lack of fit: do the times miss a law by more than equal runs differ?
 //!
-//! The classical F test (Draper and Smith, Applied Regression Analysis, 3rd edition, 1998, section 2.1), on logarithms. The variance of
-//! equal runs is the pure error. The squared distances of the medians from the law, each divided by the variance of such a median,
-//! have a mean near 1 if the law holds. That mean follows an F distribution, approximately because these are medians. A law is
-//! rejected if chance alone would make the times miss it by as much in fewer than one of ten cases.
+//! The classical F test (Draper and Smith, Applied Regression Analysis, 3rd edition, 1998, section 2.1), on
+//! logarithms. The variance of equal runs is the pure error. The squared distances of the medians from the law, each
+//! divided by the variance of such a median, have a mean near 1 if the law holds. That mean follows an F distribution,
+//! approximately because these are medians. A law is rejected if chance alone would make the times miss it by as much
+//! in fewer than one of ten cases.
 //!
-//! Runs that differ by a thousandth would reject every law, because no program follows one that closely: the clock changes its
-//! frequency by a step, or one worker is placed worse than the others. So [`SYSTEMATIC`] is added to the deviation of each median.
+//! Runs that differ by a thousandth would reject every law, because no program follows one that closely: the clock
+//! changes its frequency by a step, or one worker is placed worse than the others. So [`SYSTEMATIC`] is added to the
+//! deviation of each median.
 
 use crate::diagnose::noise::Noise;
 use crate::diagnose::times::Point;
@@ -16,8 +18,8 @@ pub const SYSTEMATIC: f64 = 0.01;
 /// The chance below which a law is rejected.
 pub const CHANCE_MIN: f64 = 0.1;
 
-/// Returns the chance that times which follow a law miss it by as much as these `residuals`. `parameters` counts those of the
-/// law and the time of one worker. `None` if no number of workers ran twice, or no residual is free.
+/// Returns the chance that times which follow a law miss it by as much as these `residuals`. `parameters` counts those
+/// of the law and the time of one worker. `None` if no number of workers ran twice, or no residual is free.
 pub fn chance(points: &[Point], residuals: &[f64], parameters: usize) -> Option<f64> {
     let noise = Noise::of_repeats(points)?;
     let free = points.len().checked_sub(parameters).filter(|free| *free > 0)?;
@@ -80,7 +82,8 @@ fn ln_gamma(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Table of the F distribution, upper 5 % points (Pearson and Hartley, Biometrika Tables for Statisticians 1, 1966, table 18).
+    /// Table of the F distribution, upper 5 % points (Pearson and Hartley, Biometrika Tables for Statisticians 1,
+    /// 1966, table 18).
     #[test]
     fn the_distribution_agrees_with_the_printed_table() {
         for (above, below, ratio) in

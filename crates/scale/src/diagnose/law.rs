@@ -14,9 +14,9 @@ pub enum Law {
     /// A shared resource is saturated at a time `F = f T1`, and each further worker costs `c T1`: `T(k) = max(T1 / k,
     /// F) + c T1 (k - 1)`.
     Floor,
-    /// From `m = 1 / f` workers on, each further one does a share `g` of the work of one: `T(k) = T1 / (min(k, m) + g max(k - m, 0))`.
-    /// Second threads of cores and slow NUMA nodes look like this, but so do many other curves. A law must describe the times better than this curve,
-    /// which is never named as the law itself.
+    /// From `m = 1 / f` workers on, each further one does a share `g` of the work of one: `T(k) = T1 / (min(k, m) + g
+    /// max(k - m, 0))`. Second threads of cores and slow NUMA nodes look like this, but so do many other curves. A law
+    /// must describe the times better than this curve, which is never named as the law itself.
     Bend,
 }
 

@@ -1,9 +1,10 @@
 //! The part of the workers' time that is lost, and what causes that.
 //!
 //! 1. Already the fewest workers keep as many processors busy as the most: there is nothing to gain.
-//! 2. A part of the time stands out among those that grew: its cause is looked for in the kernel's counts and in how the
-//!    threads took turns. Sleep on a futex is for a lock if most threads slept in operations of locks. Otherwise one thread that
-//!    is busy all the time while the others sleep hands out too little work, and threads that run one after the other share a lock.
+//! 2. A part of the time stands out among those that grew: its cause is looked for in the kernel's counts and in how
+//!    the threads took turns. Sleep on a futex is for a lock if most threads slept in operations of locks. Otherwise
+//!    one thread that is busy all the time while the others sleep hands out too little work, and threads that run one
+//!    after the other share a lock.
 //! 3. No part stands out, but those that belong to one object do together: time in the kernel for it, and sleep for it.
 //! 4. Otherwise the cause cannot be told.
 
@@ -60,10 +61,11 @@ const CAUSE_MIN: f64 = 0.55;
 const BUSY_MIN: f64 = 0.25;
 /// The number of threads waiting for a processor above which processors are scarce.
 pub(super) const QUEUE_MIN: f64 = 0.5;
-/// The most sleep, as a share of an estimated wait for processors, beside which that counts: threads that sleep and wake all the time look
-/// runnable in samples.
+/// The most sleep, as a share of an estimated wait for processors, beside which that counts: threads that sleep and
+/// wake all the time look runnable in samples.
 const ASLEEP_MAX: f64 = 0.15;
-/// The growth of processor time and page faults, as a share of that of the workers, above which each does the whole work.
+/// The growth of processor time and page faults, as a share of that of the workers, above which each does the whole
+/// work.
 const REPEATED_MIN: f64 = 0.8;
 /// The number of page faults that no start of a process explains.
 const FAULTS_OF_WORK: u64 = 5000;
@@ -215,21 +217,26 @@ impl Loss {
     }
 }
 
-/// Returns the kinds of system time that grew, the largest growth first, if they are known of both runs. A run that hardly
-/// was in the kernel has no samples.
+/// Returns the kinds of system time that grew, the largest growth first, if they are known of both runs. A run that
+/// hardly was in the kernel has no samples.
 fn grown_in_kernel(few: &Account, many: &Account) -> Vec<(KernelWork, f64)> {
     let (before, now) = (few.kernel_work(), many.kernel_work());
     if now.is_empty() || before.is_empty() && few.counted.system > LOSS_MIN * many.counted.system {
         return Vec::new();
     }
-    let of = |work: KernelWork| before.iter().find(|(other, _)| *other == work).map_or(0.0, |(_, seconds)| *seconds);
-    let mut grown: Vec<(KernelWork, f64)> =
-        now.into_iter().map(|(work, seconds)| (work, seconds - of(work))).filter(|(_, more)| *more > 0.0).collect();
+    let earlier =
+        |work: KernelWork| before.iter().find(|(other, _)| *other == work).map_or(0.0, |(_, seconds)| *seconds);
+    let mut grown: Vec<(KernelWork, f64)> = now
+        .into_iter()
+        .map(|(work, seconds)| (work, seconds - earlier(work)))
+        .filter(|(_, more)| *more > 0.0)
+        .collect();
     grown.sort_by(|a, b| b.1.total_cmp(&a.1));
     grown
 }
 
-/// Returns true if each worker uses as much processor time, and touches as much memory for the first time, as the fewest together.
+/// Returns true if each worker uses as much processor time, and touches as much memory for the first time, as the
+/// fewest together.
 fn is_repeated(few: &Account, many: &Account) -> bool {
     let least = REPEATED_MIN * many.counted.workers as f64 / few.counted.workers.max(1) as f64;
     let used = |account: &Account| account.counted.user + account.counted.system;

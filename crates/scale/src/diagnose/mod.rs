@@ -25,7 +25,8 @@
 //!  conclusion  all that a report concludes, from the curve, failures, load and an account
 //! ```
 //!
-//! The times of a palindromic tree (10,000 files of 100,000 characters) in thread bottlenecks (Chen 2020; docs/bibliography.md):
+//! The times of a palindromic tree (10,000 files of 100,000 characters) in thread bottlenecks (Chen 2020;
+//! docs/bibliography.md):
 //!
 //! ```
 //! use gristmill_scale::diagnose::{Circumstances, Conclusion, Curve, Law, Times, Verdict};

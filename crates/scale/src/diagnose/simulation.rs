@@ -74,8 +74,8 @@ fn share(name: &str, time: Time, is: impl Fn(&Verdict) -> bool) -> f64 {
     share
 }
 
-/// A curve that falls off a cliff at the second NUMA node was said to follow Amdahl's law, which missed it by 20 %. So were nine of ten of
-/// these curves.
+/// A curve that falls off a cliff at the second NUMA node was said to follow Amdahl's law, which missed it by 20 %. So
+/// were nine of ten of these curves.
 #[test]
 fn at_most_one_in_twenty_curves_that_follow_no_law_is_given_one() {
     let named = |(name, time): (&str, Time)| share(name, time, |verdict| matches!(verdict, Verdict::Law(_)));

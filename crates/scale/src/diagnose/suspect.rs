@@ -39,7 +39,7 @@ pub enum Suspect {
     FirstTouch,
 }
 
-/// What a suspect predicts of a change.
+/// The prediction of a suspect about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prediction {
     /// Most of the loss vanishes; beside other processes, most of it appears.
@@ -104,8 +104,8 @@ impl Suspect {
 
     /// Returns what it predicts of a change.
     ///
-    /// On half the processors workers take turns, so that half as many use the memory, a lock or a cache line at once. A worker that spins
-    /// then does so for the rest of its turn, and work that was added stays.
+    /// On half the processors workers take turns, so that half as many use the memory, a lock or a cache line at once.
+    /// A worker that spins then does so for the rest of its turn, and work that was added stays.
     pub fn predicts(self, change: Change) -> Prediction {
         use Prediction::{Effect, Either, NoEffect};
         use Suspect::*;
@@ -174,10 +174,11 @@ mod tests {
     use super::*;
     use crate::diagnose::account::{Account, Counted, Seen};
 
-    /// Work that grows with the workers was never named: spinning looks alike, though programs that share no memory cannot spin.
+    /// Work that grows with the workers was never named: spinning looks alike, though programs that share no memory
+    /// cannot spin.
     #[test]
     fn processes_without_common_memory_neither_spin_nor_share_cache_lines() {
-        let of = |are_apart| {
+        let suspects = |are_apart| {
             let account = |workers, user| {
                 let counted = Counted { workers, seconds: 1.0, user, ..Counted::default() };
                 let mut seen = Seen::default();
@@ -186,7 +187,7 @@ mod tests {
             };
             Suspect::of(&Loss::of(&account(1, 1.0), &account(2, 1.9)))
         };
-        assert_eq!(of(true), [Suspect::Memory, Suspect::SharedCores, Suspect::MoreWork]);
-        assert_eq!(of(false).len(), 5);
+        assert_eq!(suspects(true), [Suspect::Memory, Suspect::SharedCores, Suspect::MoreWork]);
+        assert_eq!(suspects(false).len(), 5);
     }
 }

@@ -1,10 +1,10 @@
 //! The account of the workers' time, for each number of workers.
 //!
 //! 1. What the kernel counts (user and system time, page faults, waits) comes from the timed run of median time.
-//! 2. The rest, in which workers did not run, is divided by one more run whose threads are sampled. It is not timed, because
-//!    sampling takes time. The first sample is taken at once, the next ones every 5 ms, or less often if there are so many threads
-//!    that sampling would take more than a tenth of the time.
-//!    Where the kernel allows it, samples of its own functions also divide the system time.
+//! 2. The rest, in which workers did not run, is divided by one more run whose threads are sampled. It is not timed,
+//!    because sampling takes time. The first sample is taken at once, the next ones every 5 ms, or less often if there
+//!    are so many threads that sampling would take more than a tenth of the time. Where the kernel allows it, samples
+//!    of its own functions also divide the system time.
 //! 3. Where both runs differ in what they lost, nothing is said of the rest.
 
 use std::fmt::Write;
@@ -30,7 +30,7 @@ pub struct Evidence {
     pub disturbed: bool,
     /// True if a verdict is wanted nevertheless.
     pub despite_load: bool,
-    /// What experiments showed of the loss, if any were made.
+    /// The findings of experiments on the loss, if any were made.
     pub findings: Option<Findings>,
 }
 
@@ -72,8 +72,8 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
     Ok(Ok(evidence))
 }
 
-/// Runs until other programs do not disturb and it takes about as long as the timed runs, or often enough. Returns the least
-/// disturbed run with its samples.
+/// Runs until other programs do not disturb and it takes about as long as the timed runs, or often enough. Returns the
+/// least disturbed run with its samples.
 fn sampled(program: &Program, workers: u64, timed: f64) -> io::Result<Result<(Once, Look), End>> {
     let mut best: Option<(Once, Look)> = None;
     for _ in 0..ATTEMPTS {
@@ -131,8 +131,8 @@ impl Evidence {
         Some((few, room.filter(|many| many.account.counted.workers > few.account.counted.workers)?))
     }
 
-    /// Returns the loss with the most workers for which there are processors, and how many processors the fewest keep busy, however
-    /// uncertain it is. `None` if others disturbed the runs.
+    /// Returns the loss with the most workers for which there are processors, and how many processors the fewest keep
+    /// busy, however uncertain it is. `None` if others disturbed the runs.
     pub fn any_loss(&self, processors: u64) -> Option<(Loss, f64)> {
         let (few, many) = self.compared(processors).filter(|_| !self.disturbed || self.despite_load)?;
         Some((Loss::of(&few.account, &many.account), few.account.busy()))
@@ -330,8 +330,8 @@ mod tests {
         evidence.sentence(2).expect("a sentence")
     }
 
-    /// `bench/zoo.sh`'s cache: it said "there is hardly a loss to explain" of a third of the time, because the run that was looked
-    /// at had lost nothing.
+    /// `bench/zoo.sh`'s cache: it said "there is hardly a loss to explain" of a third of the time, because the run
+    /// that was looked at had lost nothing.
     #[test]
     fn a_sampled_run_that_lost_in_another_way_explains_no_loss() {
         let few = || row(1, &[1.0, 1.0, 1.01], 0.0);

@@ -216,10 +216,10 @@ fn processor_seconds(run: &Once) -> f64 {
 
 /// Returns the least of each: whatever disturbs a run makes it longer.
 fn least(runs: &[Once]) -> Cost {
-    let of = |value: fn(&Once) -> f64| runs.iter().map(value).fold(f64::INFINITY, f64::min);
+    let least_of = |value: fn(&Once) -> f64| runs.iter().map(value).fold(f64::INFINITY, f64::min);
     Cost {
-        seconds: of(|run| run.seconds),
-        processor: of(processor_seconds),
+        seconds: least_of(|run| run.seconds),
+        processor: least_of(processor_seconds),
         faults: runs.iter().map(|run| run.usage.minor_faults).min().unwrap_or(0),
     }
 }
@@ -313,18 +313,18 @@ mod tests {
             despite_load: false,
             allocator: None,
         };
-        let made = |place: &Place, missing, busy| {
+        let possible = |place: &Place, missing, busy| {
             Change::ALL
                 .into_iter()
                 .filter(|change| place.circumstances(*change, missing, busy, false).is_some())
                 .collect::<Vec<_>>()
         };
         use Change::*;
-        assert_eq!(made(&place(2, "madvise"), 1, 1.0), [HalfProcessors, BesideComputing, BesideReading, HugePages]);
+        assert_eq!(possible(&place(2, "madvise"), 1, 1.0), [HalfProcessors, BesideComputing, BesideReading, HugePages]);
         // One worker keeps both processors busy, or three are missing.
-        assert_eq!(made(&place(2, "always"), 1, 2.0), [HalfProcessors, SmallPages]);
-        assert_eq!(made(&place(2, "never"), 3, 1.0), [HalfProcessors]);
+        assert_eq!(possible(&place(2, "always"), 1, 2.0), [HalfProcessors, SmallPages]);
+        assert_eq!(possible(&place(2, "never"), 3, 1.0), [HalfProcessors]);
         let other = Place { half: Vec::new(), allocator: Some("/lib/other.so".into()), ..place(2, "never") };
-        assert_eq!(made(&other, 1, 2.0), [OtherAllocator]);
+        assert_eq!(possible(&other, 1, 2.0), [OtherAllocator]);
     }
 }

@@ -96,7 +96,7 @@ impl Control {
     }
 }
 
-/// What passes between caches and memory at most, and what could, in bytes per second.
+/// The rate between caches and memory at most, and the one that is possible, in bytes per second.
 struct Traffic {
     threads: u64,
     rate: f64,
@@ -171,7 +171,7 @@ struct Row {
 }
 
 fn rows(series: &[Series], control: &[Series]) -> Vec<Row> {
-    let of = |(workers, phases): (u64, crate::run::phases::Phases)| {
+    let row = |(workers, phases): (u64, crate::run::phases::Phases)| {
         let series = series.iter().find(|series| series.workers == workers)?;
         Some(Row {
             workers,
@@ -182,7 +182,7 @@ fn rows(series: &[Series], control: &[Series]) -> Vec<Row> {
             without_reading: control.iter().find(|control| control.workers == workers).and_then(Series::median),
         })
     };
-    medians(series).into_iter().filter_map(of).collect()
+    medians(series).into_iter().filter_map(row).collect()
 }
 
 /// Returns `E = (T1 / Tk) / k` of one of the times of a row.
@@ -312,11 +312,11 @@ mod tests {
             std::fs::write(below.join(name), vec![b'a'; bytes]).expect("written");
         }
         std::fs::write(below.join(".hidden"), "not read").expect("written");
-        let of = |names: &[&Path]| {
+        let input = |names: &[&Path]| {
             Input::of(&Reads { named: names.iter().map(|name| name.into()).collect(), follow: false })
         };
-        assert_eq!(of(&[dir.path()]), Some(Input { files: 3, bytes: 69, typical: below.join("b") }));
-        assert_eq!(of(&[Path::new("/nowhere/*")]), None);
-        assert_eq!(of(&[]), None);
+        assert_eq!(input(&[dir.path()]), Some(Input { files: 3, bytes: 69, typical: below.join("b") }));
+        assert_eq!(input(&[Path::new("/nowhere/*")]), None);
+        assert_eq!(input(&[]), None);
     }
 }

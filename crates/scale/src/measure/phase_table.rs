@@ -8,12 +8,12 @@ use crate::section::Section;
 
 /// Returns the phases of the run whose time is the median, for each number of workers.
 pub fn medians(all: &[Series]) -> Vec<(u64, Phases)> {
-    let of = |series: &Series| {
+    let median = |series: &Series| {
         let mut runs: Vec<_> = series.runs.iter().filter(|run| run.phases.is_some()).collect();
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Some((series.workers, runs.get(runs.len() / 2)?.phases?))
     };
-    all.iter().filter_map(of).collect()
+    all.iter().filter_map(median).collect()
 }
 
 const TITLE: &str = "Thread-seconds by phase, all workers together, in the run of median time";

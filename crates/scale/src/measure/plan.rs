@@ -131,7 +131,8 @@ impl Plan {
     }
 }
 
-/// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to end.
+/// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to
+/// end.
 fn looked_at(
     request: &Request,
     program: &Program,

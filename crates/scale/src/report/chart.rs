@@ -152,11 +152,11 @@ pub fn efficiency(curve: &Curve) -> String {
     let base = curve.base();
     let grid = fitted(curve);
     for (at, fit) in laws(curve).into_iter().enumerate() {
-        let of = |workers: &f64| {
+        let place = |workers: &f64| {
             let seconds = fit.fitted.seconds(*workers);
             (*workers, base.median() * base.workers as f64 / seconds / workers)
         };
-        write!(svg, "<path class='law law{}' d='{}'/>", at.min(2), axes.path(grid.iter().map(of)))
+        write!(svg, "<path class='law law{}' d='{}'/>", at.min(2), axes.path(grid.iter().map(place)))
             .expect("a string takes everything");
     }
     for point in &curve.points {

@@ -51,7 +51,8 @@ pub fn disturbances(all: &[Series]) -> Vec<String> {
     notes
 }
 
-/// Returns what is known of the runs beside their times: the load of other programs, their length, and the processors in use.
+/// Returns what is known of the runs beside their times: the load of other programs, their length, and the processors
+/// in use.
 pub fn circumstances(all: &[Series]) -> Circumstances {
     let longest = all.iter().filter_map(Series::median).reduce(f64::max);
     Circumstances {

@@ -62,8 +62,8 @@ pub fn ideal(curve: &Curve, workers: u64) -> f64 {
     base.median() * base.workers as f64 / at_once as f64
 }
 
-/// Returns the least time to show below `least`, the least one that was measured: the line without loss is shown as far as it
-/// leaves room for the curve.
+/// Returns the least time to show below `least`, the least one that was measured: the line without loss is shown as
+/// far as it leaves room for the curve.
 pub fn lowest(curve: &Curve, least: f64) -> f64 {
     const ROOM: f64 = 4.0;
     let without_loss = curve.points.iter().map(|point| ideal(curve, point.workers)).fold(least, f64::min);

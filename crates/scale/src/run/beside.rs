@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use gristmill_os::process::{Child, fork_worker};
 
-/// What a process does beside a run.
+/// The work of a process beside a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Computes without memory.

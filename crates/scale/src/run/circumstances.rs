@@ -1,4 +1,4 @@
-//! What differs from an ordinary run.
+//! The circumstances in which a run differs from an ordinary one.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -7,7 +7,7 @@ use rustix::thread::{CpuSet, disable_transparent_huge_pages, sched_setaffinity};
 
 use super::beside::Work;
 
-/// What differs from an ordinary run.
+/// The circumstances in which a run differs from an ordinary one.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances {
     /// The processors that the command may use; all of them if empty.
@@ -70,13 +70,13 @@ mod tests {
             replaced: vec![("logs".into(), "/dev/shm/logs".into())],
             ..Circumstances::default()
         };
-        let of = |options_at| {
+        let words_at = |options_at| {
             let mut all = words("gristmill word-count --workers 2 logs");
             changed.change(&mut all, options_at);
             all
         };
-        assert_eq!(of(Some(2)), words("gristmill word-count --isolation thread --workers 2 /dev/shm/logs"));
+        assert_eq!(words_at(Some(2)), words("gristmill word-count --isolation thread --workers 2 /dev/shm/logs"));
         // Another command has no such options.
-        assert_eq!(of(None), words("gristmill word-count --workers 2 /dev/shm/logs"));
+        assert_eq!(words_at(None), words("gristmill word-count --workers 2 /dev/shm/logs"));
     }
 }

@@ -203,7 +203,8 @@ impl Program {
         Ok((child, refused.first_chunk().map(error)))
     }
 
-    /// Waits until a command ends, its time is over, or this program is asked to end. Returns the time of its end, or the signal.
+    /// Waits until a command ends, its time is over, or this program is asked to end. Returns the time of its end, or
+    /// the signal.
     fn wait_for(
         &self,
         child: &Child,

@@ -1,4 +1,5 @@
-//! Samples a run: the state of each of its threads at one moment, and, where the kernel tells, what the kernel does for it.
+//! Samples a run: the state of each of its threads at one moment, and, where the kernel tells, what the kernel does
+//! for it.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -103,12 +104,12 @@ mod tests {
     fn a_first_thread_that_waits_for_the_others_is_not_a_worker() {
         let glance =
             |runnable, asleep: &[Sleep]| Glance { runnable, asleep: asleep.to_vec(), aside: vec![Sleep::Signal] };
-        let of = |glance: &Glance, workers| moment(glance, workers).asleep;
-        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Clock]), 1), [Sleep::Clock]);
-        assert_eq!(of(&glance(0, &[Sleep::Lock, Sleep::Signal]), 1), [Sleep::Lock]);
-        assert_eq!(of(&glance(1, &[Sleep::Signal]), 1), []);
+        let asleep = |glance: &Glance, workers| moment(glance, workers).asleep;
+        assert_eq!(asleep(&glance(0, &[Sleep::Signal, Sleep::Clock]), 1), [Sleep::Clock]);
+        assert_eq!(asleep(&glance(0, &[Sleep::Lock, Sleep::Signal]), 1), [Sleep::Lock]);
+        assert_eq!(asleep(&glance(1, &[Sleep::Signal]), 1), []);
         // The first thread is one of the workers, as with OpenMP.
-        assert_eq!(of(&glance(1, &[Sleep::Signal]), 2), [Sleep::Signal]);
-        assert_eq!(of(&glance(0, &[Sleep::Signal, Sleep::Child]), 1), [Sleep::Signal]);
+        assert_eq!(asleep(&glance(1, &[Sleep::Signal]), 2), [Sleep::Signal]);
+        assert_eq!(asleep(&glance(0, &[Sleep::Signal, Sleep::Child]), 1), [Sleep::Signal]);
     }
 }

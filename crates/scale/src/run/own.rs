@@ -14,7 +14,7 @@ use super::words::PLACE;
 pub struct Own {
     /// Holds the statistics of the last run.
     folder: tempfile::TempDir,
-    /// What it reads.
+    /// The files that it reads.
     pub reads: Reads,
 }
 

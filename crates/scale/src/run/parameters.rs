@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn all_values_are_combined_with_each_other() {
-        let of = |texts: &[&str]| {
+        let combined = |texts: &[&str]| {
             let parameters: Result<Vec<_>, _> = texts.iter().map(|text| Parameter::parse(text)).collect();
             Combination::all(&parameters?).map(|all| all.iter().map(Combination::to_string).collect::<Vec<_>>())
         };
-        assert_eq!(of(&[]), Ok(vec![String::new()]));
+        assert_eq!(combined(&[]), Ok(vec![String::new()]));
         let all = ["a=1 b=x", "a=1 b=y", "a=2 b=x", "a=2 b=y"].map(str::to_owned).to_vec();
-        assert_eq!(of(&["a=1,2", "b=x,y"]), Ok(all));
+        assert_eq!(combined(&["a=1,2", "b=x,y"]), Ok(all));
         let many: Vec<String> = (0..65).map(|value| value.to_string()).collect();
         for (texts, why) in [
             (&["a"][..], "write it as NAME=a,b,c"),
@@ -113,7 +113,7 @@ mod tests {
             (&["a=1", "a=2"], "--vary names a twice"),
             (&[&format!("a={}", many.join(","))], "the values of --vary have more than 64"),
         ] {
-            assert!(of(texts).expect_err(why).starts_with(why), "{texts:?}");
+            assert!(combined(texts).expect_err(why).starts_with(why), "{texts:?}");
         }
     }
 

@@ -30,8 +30,8 @@ pub struct Copies {
 const MEMORY: &str = "/dev/shm";
 
 impl Reads {
-    /// Returns the files to which all the names lead, found by the walk of a job. `None` if there are no names, if a name is that of
-    /// no file or folder, as a pattern, or if something cannot be read.
+    /// Returns the files to which all the names lead, found by the walk of a job. `None` if there are no names, if a
+    /// name is that of no file or folder, as a pattern, or if something cannot be read.
     pub fn files(&self) -> Option<Vec<Source>> {
         self.files_of(&self.named)
     }
@@ -46,8 +46,8 @@ impl Reads {
         sources.iter().all(|source| source.path == source.name).then_some(sources)
     }
 
-    /// Copies what is read into a private folder in memory. `None` if there are more than `bytes_max`, no files ([`Reads::files`]), or no
-    /// file system in memory.
+    /// Copies what is read into a private folder in memory. `None` if there are more than `bytes_max`, no files
+    /// ([`Reads::files`]), or no file system in memory.
     pub fn in_memory(&self, bytes_max: u64) -> Option<Copies> {
         let mut left = bytes_max;
         let folder = private_folder(Path::new(MEMORY)).ok()?;
@@ -107,7 +107,8 @@ mod tests {
         all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
     }
 
-    /// Hidden files, and a private file elsewhere to which a link led, once lay in memory, although the job reads neither.
+    /// Hidden files, and a private file elsewhere to which a link led, once lay in memory, although the job reads
+    /// neither.
     #[test]
     fn the_copy_has_what_the_job_reads_and_nothing_else() {
         let dir = tempfile::tempdir().expect("a folder");

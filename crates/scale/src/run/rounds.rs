@@ -1,8 +1,8 @@
 //! The schedule of runs: their order, and which of them count.
 //!
 //! 1. One warm-up run of each program, which does not count.
-//! 2. Rounds: every program with every number of workers once, in ascending order, then in descending order, and so on (ABBA), so that a
-//!    machine that becomes slower or faster favours none.
+//! 2. Rounds: every program with every number of workers once, in ascending order, then in descending order, and so on
+//!    (ABBA), so that a machine that becomes slower or faster favours none.
 //! 3. A run that other programs disturbed is repeated at once; the less disturbed of the two counts.
 //! 4. More rounds, while the times at some number of workers spread widely and there is time.
 
@@ -107,8 +107,9 @@ pub fn make(
     effort: &Effort,
     mut begins: impl FnMut(u64, usize),
 ) -> io::Result<Result<Vec<Vec<Series>>, i32>> {
-    let of = |program| workers.iter().map(move |workers| Series { program, workers: *workers, ..Series::default() });
-    let mut all: Vec<Series> = (0..programs.len()).flat_map(of).collect();
+    let series =
+        |program| workers.iter().map(move |workers| Series { program, workers: *workers, ..Series::default() });
+    let mut all: Vec<Series> = (0..programs.len()).flat_map(series).collect();
     let began = Instant::now();
     for program in programs {
         begins(warm, 0);

@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn every_placeholder_is_replaced_by_the_number() {
-        let of = |word: &str| filled(OsStr::new(word), 12).into_string().expect("text");
-        assert_eq!(of("-j{workers}"), "-j12");
-        assert_eq!(of("{workers}/{workers}"), "12/12");
-        assert_eq!(of("{workers*1000}k"), "12000k");
+        let filled_in = |word: &str| filled(OsStr::new(word), 12).into_string().expect("text");
+        assert_eq!(filled_in("-j{workers}"), "-j12");
+        assert_eq!(filled_in("{workers}/{workers}"), "12/12");
+        assert_eq!(filled_in("{workers*1000}k"), "12000k");
         for unchanged in [
             "{worker}{workers",
             "{workers*}",
@@ -73,7 +73,7 @@ mod tests {
             "{workers*99999999999999999999}",
             "{workers*9999999999999999999}",
         ] {
-            assert_eq!(of(unchanged), unchanged);
+            assert_eq!(filled_in(unchanged), unchanged);
         }
         let odd = OsString::from_vec(b"\xff{workers}".to_vec());
         assert_eq!(filled(&odd, 3).into_vec(), b"\xff3");
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_parameter_is_replaced_by_its_value() {
-        let of = |word: &str| varied(OsStr::new(word), "size", "4k").into_string().expect("text");
-        assert_eq!(of("a{size}b{size}{sizes}{workers}"), "a4kb4k{sizes}{workers}");
+        let varied_in = |word: &str| varied(OsStr::new(word), "size", "4k").into_string().expect("text");
+        assert_eq!(varied_in("a{size}b{size}{sizes}{workers}"), "a4kb4k{sizes}{workers}");
         assert_eq!(varied(OsStr::new("{n}"), "n", "{n}"), "{n}");
     }
 }

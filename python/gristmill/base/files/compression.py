@@ -31,7 +31,7 @@ _MAGICS = {
     "lz4": b"\x04\x22\x4d\x18",
     "zip": b"PK\x03\x04",
 }
-#: So many bytes at the start of a file suffice to recognise its format.
+#: The bytes at the start of a file that suffice to recognise its format.
 _MAGIC_BYTES = 10
 #: Compressed bytes that are read at a time.
 _STORED_BYTES = 64 << 10
@@ -83,7 +83,10 @@ def of_bytes(start: bytes) -> str | None:
 
 
 def recognised(path: str, start: bytes) -> str | None:
-    """Returns the compression of a file that begins with these bytes. It must be the one that its name claims, if that claims any."""
+    """Returns the compression of a file that begins with these bytes.
+
+    It must be the one that its name claims, if that claims any.
+    """
     found, claimed = of_bytes(start), of_name(path)
     if found is not None or claimed is None:
         return found
@@ -365,7 +368,9 @@ class _Content(io.RawIOBase):
 
 
 def packed(file: BinaryIO, name: str) -> BinaryIO:
-    """Returns where to write the content of a file of this name: to the file itself, or through a packer that must be closed.
+    """Returns where to write the content of a file of this name.
+
+    That is the file itself, or a packer, which must be closed.
 
     It has the default level of the format's own tool, and no time, so equal content gives equal files.
     """

@@ -156,7 +156,7 @@ class _Walk:
         self.left_out.setdefault(why, []).append(path)
 
     def told(self) -> str:
-        """What was left out, in a sentence."""
+        """Says in a sentence which paths were left out."""
         return "; ".join(_told(why, paths) for why, paths in self.left_out.items())
 
 

@@ -282,7 +282,7 @@ def _make(target: _Entry, mode: int) -> _Begun:
 
 
 def _hidden_name(name: str) -> str:
-    """An unpredictable name for an unfinished file: `.counts.csv.partial-8c2f6a1be09d4437`. It must fit into 255 bytes."""
+    """An unpredictable name of at most 255 bytes for an unfinished file: `.counts.csv.partial-8c2f6a1be09d4437`."""
     return f".{os.fsdecode(os.fsencode(name)[:200])}.partial-{secrets.token_hex(8)}"
 
 
@@ -352,7 +352,10 @@ def _hand_down_list(entry: _Entry, new: int) -> bool:
 
 
 def _sync(folder: int) -> None:
-    """Returns when the names of a folder are on the disk. Who may not list a folder cannot ask for that, and need not."""
+    """Returns when the names of a folder are on the disk.
+
+    Who may not list a folder cannot ask for that, and need not.
+    """
     try:
         file = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     except PermissionError:

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
-from ...base import keys, pickles
+from ...base import pickles
+from ...base.keys.canonical import adopt, registered
 from ...base.settings import Settings
 from ...plan.orders import Order
 from ...plan.reducers import Reducer
@@ -79,7 +80,7 @@ class Parcel:
             self.shell = file.getvalue()
         with io.BytesIO() as file:
             recorder = Recorder(file)
-            recorder.dump((objects, keys.registered()))
+            recorder.dump((objects, registered()))
             self.objects, self.roots = file.getvalue(), recorder.roots
 
 
@@ -109,8 +110,8 @@ def opened(shell: bytes, objects: bytes) -> tuple[Stage, Settings]:
 def _loaded(objects: bytes) -> list[Any]:
     """The functions and objects of a plan. This process takes keys for equal as the program does."""
     found: list[Any]
-    found, registered = pickle.loads(objects)
-    keys.adopt(registered)
+    found, found_keys = pickle.loads(objects)
+    adopt(found_keys)
     surroundings.adopt_libraries()
     name_classes()
     return found
@@ -166,7 +167,7 @@ def _same(value: Any) -> Any:
 
 
 def name_classes() -> None:
-    """Puts classes of the program's `__main__` into that of this process, so that their objects can be pickled by name."""
+    """Puts classes of the program's `__main__` into that of this process, so that pickles can name them."""
     main: Any = sys.modules["__main__"]
     for kind in list(cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS):
         if kind.__module__ == "__main__" and "." not in kind.__qualname__:

@@ -18,7 +18,7 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
-    # Of the allocator in pyarrow.
+    # The allocator in pyarrow.
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
 
@@ -51,7 +51,7 @@ def _modules(stage: Stage) -> set[str]:
 
 
 class Imports:
-    """While it is entered, notes which packages start threads when they are imported, and refuses those of `refused`."""
+    """A context that notes which packages start threads when they are imported, and refuses those of `refused`."""
 
     def __init__(self, refused: set[str], threads: Callable[[], int]) -> None:
         self.started: set[str] = set()

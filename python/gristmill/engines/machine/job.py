@@ -30,12 +30,10 @@ from ...base.settings import Settings
 from ...plan.stages import Stage
 from ...records.runs import BadRecord, Kept, Run
 from ...records.timeline import StageTimeline
-
-# What the process of a job needs is imported once, here, and not after each fork.
-from . import coordinator as coordinator
 from . import starter
 from .pipes import Pipe, Source, wait
 from .streams import Stream
+from .words import in_words_of_python
 
 #: The engine ends a job at its deadline. It cannot while it waits for a file, such as a FIFO that nobody writes.
 _GRACE_SECONDS = 1.0
@@ -62,7 +60,8 @@ class _Job:
 
     def blocks(self) -> Iterator[bytes]:
         """Runs the job; gives its records."""
-        # A later stage reads partitions, which are not in the order of the result. And a worker that waits for a slow program must not be late.
+        # A later stage reads partitions, which are not in the order of the result. And a worker that waits for a
+        # slow program must not be late.
         streams = self.stage.end is None and not isinstance(self.stage.inputs[0], Stage) and "task_timeout" not in self.settings.others
         return self._run(functools.partial(self._stream, live=self.settings.live) if streams else None)
 
@@ -130,7 +129,7 @@ class _Job:
             case b"S":
                 bar.begin(json.loads(frame))
             case b"W":
-                bar.say(coordinator.in_words_of_python(frame.decode()))
+                bar.say(in_words_of_python(frame.decode()))
             case b"E":
                 raise_as(*pickle.loads(frame))
             case b"D":

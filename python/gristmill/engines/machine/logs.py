@@ -24,10 +24,10 @@ from ...base import pickles
 
 #: Bytes that are read at once.
 _READ_BYTES = 1 << 20
-#: Of fallocate(2): frees a part of a file, which keeps its size.
+#: Flags of fallocate(2): free a part of a file, which keeps its size.
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
 
-#: What a filter of warnings is in another process: the patterns are texts, and the class is given by its module and name.
+#: A filter of warnings for another process: its patterns are texts, and its class is given by module and name.
 _Filter = tuple[str, tuple[str, int] | None, tuple[str, str], tuple[str, int] | None, int]
 
 
@@ -144,7 +144,10 @@ def adopt(content: bytes) -> None:
 
 
 def send_to(file: int) -> None:
-    """Sends what this process and its workers log to the program. Handlers that a function adds itself are used instead."""
+    """Sends what this process and its workers log to the program.
+
+    Handlers that a function adds itself are used instead.
+    """
     for logger in (logging.root, *logging.root.manager.loggerDict.values()):
         if isinstance(logger, logging.Logger):
             # They are the program's, which calls its own.

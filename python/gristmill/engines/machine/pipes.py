@@ -7,7 +7,7 @@ import select
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-#: Of a frame: its kind and the length of what follows.
+#: The bytes before a frame: its kind and the length of what follows.
 _HEAD = 5
 _READ_BYTES = 1 << 20
 #: How often a program that waits looks at the time.

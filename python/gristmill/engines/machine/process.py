@@ -27,7 +27,10 @@ def run(
     wanted: Wanted | None,
     mask: set[int] | None = None,
 ) -> NoReturn:
-    """Becomes the process of a job, which ends when its parent does. Signals outside `mask` reach it, if one is given."""
+    """Becomes the process of a job, which ends when its parent does.
+
+    Signals outside `mask` reach it, if one is given.
+    """
     status = 1
     # Workers that do not look for garbage among the program's objects do not copy their memory.
     gc.freeze()

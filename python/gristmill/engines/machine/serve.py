@@ -82,7 +82,10 @@ def _begun(around: bytes, pipe: int, channel: int, entries: int, *stream: int) -
 
 
 def _plan(channel: int, levels: bytes, state: dict[str, Any]) -> tuple[Stage, Settings]:
-    """The plan of a job, in its process. Ends the process if the plan cannot run here, after telling the program why."""
+    """The plan of a job, in its process.
+
+    Ends the process if the plan cannot run here, after telling the program why.
+    """
     before = set(sys.modules)
     surroundings.adopt(state)
     with socket.socket(fileno=channel) as end:

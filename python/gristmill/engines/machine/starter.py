@@ -42,7 +42,8 @@ from .modules.digests import Digests, digests
 from .modules.used import used
 from .streams import Stream
 
-#: What the starter's interpreter runs. Nothing is imported before the path is that of the program, without the current folder.
+#: The program of the starter's interpreter. It imports nothing before the path is that of the user's program,
+#: without the current folder.
 _PROGRAM = """
 import sys
 _, descriptor, file, *sys.path[:] = sys.argv
@@ -65,7 +66,7 @@ class Started:
 
     def __init__(self, pid: int, pipe: int, entries: Entries, is_child: bool) -> None:
         self.pid, self.pipe = pid, pipe
-        #: What its workers log.
+        #: The log entries of its workers.
         self.entries = entries
         self._is_child = is_child
         self._ending: str | None = None
@@ -239,7 +240,10 @@ class _Starter:
         return self._is_answer(*taken(channel))
 
     def _is_answer(self, answer: bytes, content: bytes) -> bool:
-        """Whether the process of a job runs; an error if it cannot. The starter imports what it has imported, for later jobs."""
+        """Whether the process of a job runs; an error if it cannot.
+
+        The starter imports what it has imported, for later jobs.
+        """
         if answer == b"failed":
             raise PlanError(f"the pipeline cannot be rebuilt in its workers: {content.decode()}")
         threaded, imported = pickle.loads(content)

@@ -227,8 +227,7 @@ class Stream:
         except OSError as error:
             folder = self.spill_dir or tempfile.gettempdir()
             raise ResourceError(
-                f"records that wait for their turn cannot be written to {folder}: {error.strerror}. "
-                "gm.configure(spill_dir=...) names another folder"
+                f"records that wait for their turn cannot be written to {folder}: {error.strerror}. gm.configure(spill_dir=...) names another folder"
             ) from error
         self._file_bytes += len(piece)
         self._file_pieces += 1

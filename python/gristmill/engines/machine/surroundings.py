@@ -28,7 +28,10 @@ def state() -> dict[str, Any]:
 
 
 def adopt(state: dict[str, Any]) -> None:
-    """Gives this process the state of another; libraries get theirs by :func:`adopt_libraries`, when they have been imported."""
+    """Gives this process the state of another.
+
+    Libraries get theirs by :func:`adopt_libraries`, once they are imported.
+    """
     _waiting.update((name, value) for name, value in state.items() if name in _LIBRARIES)
     for name, value in state.items():
         if value is not None and name not in _LIBRARIES:
@@ -96,7 +99,7 @@ def _set_pandas(chosen: dict[str, Any]) -> None:
         pandas.set_option(name, value)
 
 
-#: What the state consists of: how each part is found, and how it is set.
+#: The parts of the state: how each is found, and how it is set.
 _PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "umask": (_umask, os.umask),
     "time zone": (lambda: os.environ.get("TZ", ""), lambda _: time.tzset()),

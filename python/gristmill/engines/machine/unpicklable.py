@@ -20,7 +20,7 @@ _DEPTH, _ITEMS = 6, 10_000
 
 
 def explained(stage: Stage, error: Exception) -> str:
-    """What cannot be pickled, where it is, and what to do."""
+    """Says which object cannot be pickled, where it is, and what to do."""
     for said, function in functions(stage):
         if isinstance(function, (OnTables, OnArrays)):
             function = function.function

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...base import pickles
 from ...base.errors import PACKAGE, InputError, PairsNeeded
-from ...base.keys import KeyFunctionFailed
+from ...base.keys.forms import KeyFunctionFailed
 from ...plan.shared import SharedArray
 from ...records.runs import BadRecord
 from ..formats import NOWHERE, Place, Placed
@@ -39,7 +39,7 @@ class Functions:
         is_seeded: bool = False,
     ) -> None:
         self.sides, self.log, self.skip, self._reduce, self._arrays = sides, log, skip, reduce, arrays
-        #: Of the stage; `is_seeded` if it is the user's, and numbers are the same for any number of workers.
+        #: The seed of the stage; `is_seeded` if it is the user's, and numbers are the same for any number of workers.
         self.seed, self.is_seeded = seed, is_seeded
 
     def lend(self, addresses: Sequence[int]) -> None:
@@ -81,7 +81,10 @@ class Functions:
         return self._reduce(key, _values(given))
 
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
-        """Logs an exception of :meth:`map`. Returns its number, and whether the records are at fault and not the pipeline."""
+        """Logs an exception of :meth:`map`.
+
+        Returns its number, and whether the records are at fault and not the pipeline.
+        """
         side, error = self.sides[tag], raised(error)
         if isinstance(error, KeyFunctionFailed):
             step = f"the key function of {error.kind.__qualname__}"
@@ -147,15 +150,15 @@ class Functions:
         The engine would set aside a key with all that became of it. `place` is that of the records, for the log.
         """
 
-        def made(records: Iterable[Any]) -> list[Any]:
+        def outputs_of(records: Iterable[Any]) -> list[Any]:
             return list(side.chain(seeded(records, functools.partial(self._seed, place[0])) if self.is_seeded else records))
 
         with suppress(Exception):
-            return made(records)
+            return outputs_of(records)
         outputs: list[Any] = []
         for number, record in enumerate(records):
             try:
-                outputs += made([record])
+                outputs += outputs_of([record])
             except PairsNeeded:
                 raise
             except Exception as error:
@@ -187,9 +190,9 @@ class Log:
         faulthandler.enable(self.crashes, all_threads=False)
 
     def failure(self, error: BaseException, **about: Any) -> str:
-        """Adds an exception, with what :meth:`Failure.of` takes; returns its number."""
+        """Adds an exception, with what :meth:`Failure.from_error` takes; returns its number."""
         number = f"{os.getpid()}-{next(self.count)}"
-        os.write(self.file, pickle.dumps(("failure", number, Failure.of(error, **about))))
+        os.write(self.file, pickle.dumps(("failure", number, Failure.from_error(error, **about))))
         return number
 
     def bad(self, key: Any, record: BadRecord) -> None:

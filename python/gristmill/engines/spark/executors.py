@@ -1,4 +1,4 @@
-"""What Spark's executors do: from the rows that Spark brings, through the functions of a stage, to the rows that it takes away.
+"""The work of Spark's executors: from the rows that Spark brings, through functions, to the rows that it takes away.
 
 ::
 
@@ -19,8 +19,10 @@ from typing import Any, NoReturn
 
 from pyspark.accumulators import Accumulator
 
-from ...base import keys, pickles
+from ...base import pickles
 from ...base.errors import InputError
+from ...base.keys.canonical import adopt, registered
+from ...base.keys.forms import KeyFunctionFailed
 from ..formats import Place
 from ..functions import Side, fault_of_plan, first_failing, one_line
 from ..randoms import Generators
@@ -35,13 +37,13 @@ from .sinks import Sink
 class Work:
     """The part of a stage that runs in Python between two exchanges of Spark."""
 
-    #: Among those of the job.
+    #: The number of this work in the job.
     number: int
     feed: Feed
     side: Side
     sink: Sink
     skip: bool
-    #: Of the job, for draws of random numbers.
+    #: The seed of the job, for draws of random numbers.
     seed: int
     #: The number of the stage whose records the sink gets, if that is no shuffle.
     counts: int | None = None
@@ -58,7 +60,7 @@ class Work:
             self.failed_early(early, report)
 
     def passed(self, chunk: Chunk, sink: Sink, report: Report) -> Batches:
-        """What becomes of a chunk. If it fails, its records are tried one by one, to find the one at fault."""
+        """Yields the rows for a chunk. If it fails, its records are tried one by one, to find the one at fault."""
         try:
             made = self._made(chunk.records)
             rows = list(sink.add(made))
@@ -118,7 +120,7 @@ class Work:
 
     def _is_at_fault(self, error: BaseException, report: Report) -> None:
         """Ends the job if the plan is at fault, not the record."""
-        if isinstance(error, keys.KeyFunctionFailed) and not report.skip:
+        if isinstance(error, KeyFunctionFailed) and not report.skip:
             report.failed(error.__cause__ or error, step=f"the key function of {error.kind.__qualname__}", record=error.key)
         if (fault := fault_of_plan(error, self.side.end)) is not None:
             report.failed(error, **fault)
@@ -130,7 +132,7 @@ class Task:
     def __init__(self, work: Work, told: Accumulator[Told], job: str) -> None:
         self.number, self.skip, self.told, self.job = work.number, work.skip, told, job
         # Spark's own cloudpickle knows another copy of each class of the program than ours.
-        self.work = pickles.dumps((work, keys.registered()))
+        self.work = pickles.dumps((work, registered()))
         self.path, self.folder = list(sys.path), os.getcwd()
 
     def run(self, batches: Batches) -> Batches:
@@ -138,8 +140,8 @@ class Task:
         _as_in_the_program(self.path, self.folder)
         report = Report(self.told, self.job, self.number, self.skip)
         try:
-            work, registered = pickle.loads(self.work)
-            keys.adopt(registered)
+            work, functions = pickle.loads(self.work)
+            adopt(functions)
             yield from work.run(batches, report)
         except Stop:
             pass

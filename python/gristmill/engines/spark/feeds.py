@@ -178,9 +178,9 @@ class _Places:
 
 @dataclass
 class FromShuffle:
-    """What a stage makes of the rows that Spark brought together."""
+    """The records that a stage makes of the rows that Spark brought together."""
 
-    #: Of the stage that ends with the shuffle.
+    #: The number of the stage that ends with the shuffle.
     number: int
     make: Callable[[Batches, Report], Iterator[list[Any]]]
 
@@ -238,7 +238,7 @@ _NONE = _native.encode_value(None)
 
 @dataclass
 class FromGroups:
-    """What a function makes of each key and its values. Rows come in the order of their keys."""
+    """The records that a function makes of each key and its values. Rows come in the order of their keys."""
 
     end: Shuffle
     reduce: Reduce
@@ -247,9 +247,7 @@ class FromGroups:
     values: Callable[[Iterator[tuple[Any, ...]]], list[Any]] = field(default=lambda rows: _decoded(rows))
 
     def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
-        rows = itertools.chain.from_iterable(
-            zip(*(listed(batch, column) for column in (*KEY, *self.columns))) for batch in batches
-        )
+        rows = itertools.chain.from_iterable(zip(*(listed(batch, column) for column in (*KEY, *self.columns))) for batch in batches)
         for coded, group in itertools.groupby(rows, lambda row: row[0]):
             shown = _Shown()
             values = self.values(map(shown.see, group))

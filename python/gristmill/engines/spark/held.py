@@ -24,7 +24,7 @@ class Held:
 
     #: The job that made them.
     job: str
-    #: What Spark keeps, and a frame of the same rows for other jobs.
+    #: The frame that Spark keeps, and one of the same rows for other jobs.
     kept: DataFrame
     frame: DataFrame
     records: int

@@ -17,7 +17,6 @@ import dataclasses
 import itertools
 import os
 import pickle
-import re
 import sys
 import time
 import uuid
@@ -34,11 +33,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ... import _native
-from ...base import cancel, pickles
-from ...base.errors import GristmillError, PlanError, ResourceError, WorkerDied, raise_as
+from ...base import cancel
+from ...base.errors import PlanError, ResourceError, raise_as
 from ...base.progress import Bar
 from ...base.settings import Settings
-from ...plan.describe import name, title
+from ...plan.describe import title
 from ...plan.nodes import Join, Narrow, Shuffle, Source
 from ...plan.reducers import Reducer
 from ...plan.stages import Stage, stages
@@ -46,6 +45,7 @@ from ...records.runs import BadRecord, Kept, Run
 from ..formats import json_values
 from ..functions import Side, reduced_by
 from . import executors, feeds, partials, report, sinks
+from .faults import error_of, stuck
 from .held import Held, left
 from .parts import parts_of
 
@@ -58,7 +58,7 @@ _PARTS = 4
 _BLOCK = 1024
 #: How often the driver looks whether a task has failed.
 _LOOK_SECONDS = 0.1
-#: What tasks tell, for each context of Spark.
+#: The accumulator to which tasks report, for each context of Spark.
 _told: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -197,7 +197,10 @@ class _Job:
         return Held(self.name, frame, frame if only_count else self._short(frame), records or 0, size or 0)
 
     def _short(self, kept: DataFrame) -> DataFrame:
-        """The same rows without the plan that made them. Else each step of a loop would plan all steps before it again."""
+        """The same rows without the plan that made them.
+
+        Else each step of a loop would plan all steps before it again.
+        """
         jvm: Any = self.session._jsparkSession
         return DataFrame(jvm.createDataFrame(kept._jdf.toJavaRDD(), kept._jdf.schema()), self.session)
 
@@ -230,9 +233,7 @@ class _Job:
                 narrows.insert(0, Narrow(source, "flat_map", json_values))
         return self.task(rows, narrows, stage, sink)
 
-    def task(
-        self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: sinks.Sink
-    ) -> DataFrame:
+    def task(self, rows: _Rows, narrows: Sequence[Narrow], stage: Stage | None, sink: sinks.Sink) -> DataFrame:
         """The rows that become of rows in Python: of the records of `stage`, if it is given."""
         self.token.check()
         end = _alone(stage.end) if stage is not None and isinstance(stage.end, Shuffle) else None
@@ -242,7 +243,7 @@ class _Job:
         try:
             task = executors.Task(work, self.told, self.name)
         except Exception as error:
-            raise PlanError(f"{_stuck(work)} cannot travel to the executors of Spark: {error}") from error
+            raise PlanError(f"{stuck(work)} cannot travel to the executors of Spark: {error}") from error
         return rows.frame.mapInArrow(task.run, sink.schema)
 
     def source(self, source: Source) -> _Rows:
@@ -278,7 +279,7 @@ class _Job:
                 raise PlanError(f"a record of the program cannot travel to the executors of Spark: {error}") from error
 
     def shuffled(self, stage: Stage, ordered: bool) -> _Rows:
-        """What the end of a stage makes of its records."""
+        """Returns the rows that the end of a stage makes of its records."""
         end = _alone(stage.end) if isinstance(stage.end, Shuffle) else stage.end
         make: Any
         match end:
@@ -381,7 +382,7 @@ class _Job:
             self.context.cancelJobGroup(self.name)
             raise
         if errors:
-            raise _error(errors[0], self.context) from errors[0]
+            raise error_of(errors[0], self.context) from errors[0]
         return found[0]
 
     def _look(self) -> None:
@@ -407,36 +408,3 @@ def _shown() -> list[Any]:
 def _alone(node: N) -> N:
     """A function or shuffle without the plan before it, which stays here."""
     return dataclasses.replace(node, parent=_NOBODY)
-
-
-def _stuck(work: executors.Work) -> str:
-    """What of a task cannot be pickled, in words."""
-    functions: list[tuple[str, Any]] = [(f"{narrow.kind} {name(narrow.function)}", narrow.function) for narrow in work.side.narrows]
-    if work.side.end is not None:
-        functions.append((work.side.end.kind, (work.side.end.function, work.side.end.reducer)))
-    for said, function in functions:
-        try:
-            pickles.dumps(function)
-        except Exception:
-            return said
-    return "a function"
-
-
-def _error(error: BaseException, context: Any) -> BaseException:
-    """The error of a job for one of Spark."""
-    text = str(error)
-    if not isinstance(error, Exception):
-        return error
-    if missing := re.search(r"ModuleNotFoundError: (No module named '[\w.]+')", text):
-        return PlanError(
-            f"{missing[1]} on the executors of Spark, where {context.pythonExec} runs: install it there, or send a module of your own"
-            " with SparkContext.addPyFile; PYSPARK_PYTHON, set before the session starts, names another Python"
-        )
-    traceback = text.partition("Traceback (most recent call last):")[2].strip().partition("\n\n")[0]
-    # Of a traceback of Python the last line says what is wrong, of one of Java the first.
-    first = (traceback.splitlines()[-1:] or text.strip().splitlines()[:1] or [type(error).__name__])[0]
-    if "Python worker exited unexpectedly" in text or "Python worker failed to connect back" in text:
-        return WorkerDied(f"a Python worker of Spark died, each time that Spark tried its task: {first}")
-    if "ExecutorLostFailure" in text:
-        return WorkerDied(f"executors of Spark died, each time that Spark tried a task: {first}")
-    return GristmillError(f"Spark ended the job: {first}")

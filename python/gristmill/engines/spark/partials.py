@@ -1,4 +1,4 @@
-"""What Spark's executors combine before data moves: each task sends one row for a key, not one for each record.
+"""Partial results, combined before data moves: each task sends one row for a key, not one for each record.
 
 Spark adds up and compares the numbers of these rows itself, wherever it gives the same answer as Python: counts; whole numbers of 64
 bits, whose halves are added up apart, so that no sum overflows; floats. What is of another type, or larger, is *odd*: it travels in a
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 
 from ... import _native
-from ...base.keys import ValueKey, whole
+from ...base.keys.values import ValueKey, whole
 from ...plan.reducers import Reducer
 from .report import GroupFailed
 from .rows import Batches, are_plain, coded, key_rows, pair, slot_of
@@ -193,7 +193,7 @@ class Total(list[Any]):
 
 
 def totals(rows: Iterator[tuple[Any, ...]]) -> Total:
-    """What the rows of a key stand for, as :class:`ToSums` made them and Spark added them up."""
+    """Returns the values for which the rows of a key stand, as :class:`ToSums` made them and Spark added them up."""
     total, count, ints, floats = Total(), 0, 0, None
     for odd, times, n, low, high, some in rows:
         count += n
@@ -253,7 +253,7 @@ _NUMBERS = (int, float)
 
 
 def extremes(rows: Iterator[tuple[Any, ...]]) -> list[Any]:
-    """What the rows of a key stand for, as :class:`ToExtremes` made them and Spark compared them."""
+    """Returns the values for which the rows of a key stand, of :class:`ToExtremes` and compared by Spark."""
     values: list[Any] = []
     for odd, *numbers in rows:
         values += [number for number in numbers if number is not None]

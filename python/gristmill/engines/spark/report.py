@@ -1,4 +1,4 @@
-"""Reports: what tasks tell the driver of what they did and what went wrong."""
+"""Reports of tasks to the driver: what they did and what went wrong."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..formats import NOWHERE, Place
 from ..functions import Failure, one_line
 from ..replays import Call, group_step, raised
 
-#: What user code may raise; the rest is of the worker.
+#: The exceptions that user code may raise; all others are of the worker.
 RAISED = (Exception, SystemExit)
-#: What tasks tell the driver: for each job, entries whose keys are the same when a task runs again.
+#: Reports to the driver: for each job, entries whose keys are the same when a task runs again.
 Told = dict[str, dict[Any, Any]]
 
 
@@ -62,8 +62,8 @@ class Report:
         self._tell({("count", of, self.number, self.partition): count for of, count in self.counts.items()})
 
     def failed(self, error: BaseException, **about: Any) -> NoReturn:
-        """Ends the job with an error, with what :meth:`Failure.of` takes."""
-        self._tell({("failure", self.number, self.partition): Failure.of(error, **about)})
+        """Ends the job with an error, with what :meth:`Failure.from_error` takes."""
+        self._tell({("failure", self.number, self.partition): Failure.from_error(error, **about)})
         raise Stop
 
     def set_aside(self, record: Any, error: str, place: Place = NOWHERE) -> None:

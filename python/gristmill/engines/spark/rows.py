@@ -10,8 +10,9 @@ import pyarrow
 from ... import _native
 from ...plan.orders import is_pair
 
-#: Keys of these types are equal in a `dict` only if they are one key, and nobody can choose very many that have one hash. Numbers are not among
-#: them: the hashes of the multiples of 2**61 - 1 are 0, and a dictionary of them takes time with the square of their number.
+#: Keys of these types are equal in a `dict` only if they are one key, and nobody can choose very many that have one
+#: hash. Numbers are not among them: the hashes of the multiples of 2**61 - 1 are 0, and a dictionary of them takes
+#: time with the square of their number.
 _PLAIN = frozenset((str, bool, type(None)))
 #: The types of a key that is an int.
 _INT = _native.encode_key(0)[1]
@@ -35,7 +36,10 @@ def coded(slot: Any) -> tuple[bytes, int, bytes]:
 
 
 def slot_of(key: Any) -> Any:
-    """A key of a `dict` that is different for keys that differ. The same key may have several. Bytes are those of an int."""
+    """A key of a `dict` that is different for keys that differ.
+
+    The same key may have several. Bytes are those of an int.
+    """
     kind = type(key)
     if kind in _PLAIN:
         return key

@@ -17,7 +17,7 @@ _BLOCK_BYTES, _FEW = 1 << 20, 1024
 class Sink(Protocol):
     """Makes rows of records. `add` raises what is wrong with records, and then has taken none of them."""
 
-    #: Of the rows.
+    #: The columns of the rows.
     @property
     def schema(self) -> str: ...
 

@@ -80,7 +80,8 @@ fn only_the_chosen_program_runs(freezer: &Freezer) {
     with_two_programs(freezer, |here| {
         let first = quantum(here, Run::System).expect("it goes on");
         assert_eq!(first.arrived.iter().map(|arrival| arrival.id.0).collect::<Vec<_>>(), [1, 2]);
-        // The first quantum in which a program is stopped may see the last of it, and on a busy machine the chosen one may have to wait for a processor.
+        // The first quantum in which a program is stopped may see the last of it, and on a busy machine the chosen one
+        // may have to wait for a processor.
         for chosen in [2, 1] {
             let runs: Vec<Vec<u32>> = (0..30).map(|_| ran(quantum(here, Run::Only(vec![ProgramId(chosen)])))).collect();
             assert!(runs.windows(3).any(|three| three.iter().all(|ran| *ran == [chosen])), "{runs:?}");

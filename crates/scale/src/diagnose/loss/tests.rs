@@ -103,15 +103,15 @@ fn a_lock_on_a_file_is_named_with_the_disk_under_it() {
 /// Workers of which each did the whole work were said to be slow for one of five reasons.
 #[test]
 fn work_that_each_worker_does_again_is_named() {
-    let of = |seconds, user, faults: [u64; 2]| {
+    let cause_of = |seconds, user, faults: [u64; 2]| {
         let few = counts(account(1, [1.0, 0.95, 0.05, 0.0, 0.0], &[]), 9, faults[0]);
         Loss::of(&few, &counts(account(2, [seconds, user, 0.1, 0.0, 0.0], &[]), 18, faults[1])).cause
     };
-    assert_eq!(of(1.0, 1.9, [20_000, 40_000]), Cause::Repeated);
+    assert_eq!(cause_of(1.0, 1.9, [20_000, 40_000]), Cause::Repeated);
     // The same memory, twice the time; a process starts, but no more; and a part of the work only.
-    assert_eq!(of(1.0, 1.9, [20_000, 20_100]), Cause::Slower);
-    assert_eq!(of(1.0, 1.9, [600, 1_200]), Cause::Slower);
-    assert_eq!(of(0.7, 1.3, [20_000, 40_000]), Cause::Slower);
+    assert_eq!(cause_of(1.0, 1.9, [20_000, 20_100]), Cause::Slower);
+    assert_eq!(cause_of(1.0, 1.9, [600, 1_200]), Cause::Slower);
+    assert_eq!(cause_of(0.7, 1.3, [20_000, 40_000]), Cause::Slower);
 }
 
 /// A program whose only worker had eight threads was once said to have hardly a loss.
@@ -127,7 +127,8 @@ fn who_is_busy_with_one_worker_has_nothing_to_gain() {
     assert!(Loss::of(&few, &many).sentence().contains("and hardly a thread waits for one (measured)"));
 }
 
-/// `go build`, whose compiler has threads of its own, was 1.4 times as fast with two workers, and had "hardly a loss to explain".
+/// `go build`, whose compiler has threads of its own, was 1.4 times as fast with two workers, and had "hardly a loss
+/// to explain".
 #[test]
 fn one_worker_that_has_help_gains_less_from_a_second() {
     let helped = account(1, [2.138, 2.21, 0.934, 0.0, 0.0], &[]);
@@ -147,10 +148,10 @@ fn one_worker_that_has_help_gains_less_from_a_second() {
 fn all_that_a_lock_costs_counts_for_it() {
     let few = account(1, [0.797, 0.796, 0.0, 0.0, 0.0], &[]);
     let many = account(2, [1.035, 1.174, 0.384, 0.031, 0.0], &[(Sleep::Lock, 0.482)]);
-    let of = |waits| Loss::of(&few, &counts(many.clone(), waits, 85));
-    assert_eq!(of(45_000).cause, Cause::Lock);
-    assert!(of(45_000).sentence().contains("98 % of that is sleep for a lock, and time to spin"));
-    assert_eq!(of(2_000).cause, Cause::Mixed);
+    let loss_of = |waits| Loss::of(&few, &counts(many.clone(), waits, 85));
+    assert_eq!(loss_of(45_000).cause, Cause::Lock);
+    assert!(loss_of(45_000).sentence().contains("98 % of that is sleep for a lock, and time to spin"));
+    assert_eq!(loss_of(2_000).cause, Cause::Mixed);
 }
 
 /// `bench/zoo.sh`'s files: the account could not tell what the kernel did.
@@ -182,7 +183,8 @@ fn samples_tell_what_the_kernel_does() {
     assert_eq!(Loss::of(&few, &two).cause, Cause::Kernel);
 }
 
-/// `bench/zoo.sh`'s allocator: a lock whose waits ended before a thread slept, so that most of its cost was in the kernel.
+/// `bench/zoo.sh`'s allocator: a lock whose waits ended before a thread slept, so that most of its cost was in the
+/// kernel.
 #[test]
 fn a_lock_for_which_threads_hardly_sleep_is_a_lock() {
     let few = account(1, [0.382, 0.378, 0.004, 0.0, 0.0], &[]);
@@ -192,7 +194,8 @@ fn a_lock_for_which_threads_hardly_sleep_is_a_lock() {
     assert_eq!(Loss::of(&few, &many).cause, Cause::Lock);
 }
 
-/// `bench/zoo.sh`'s pipe, where the kernel does not count waits for processors: its workers were once said to have none.
+/// `bench/zoo.sh`'s pipe, where the kernel does not count waits for processors: its workers were once said to have
+/// none.
 #[test]
 fn sleep_beside_an_estimated_wait_for_processors_leaves_the_cause_open() {
     let few = account(1, [1.24, 1.113, 0.126, 0.0, 0.0], &[]);

@@ -23,7 +23,10 @@ from .used import Names
 
 
 def differing(given: Digests, own: Mapping[str, Container[str]]) -> Names:
-    """The variables whose values are others here than in the program. Modules of the user may be missing here: `own` are their variables."""
+    """Returns the variables whose values are others here than in the program.
+
+    Modules of the user may be missing here: `own` are their variables.
+    """
     for module in given:
         if module in own:
             _imported(module)
@@ -33,10 +36,7 @@ def differing(given: Digests, own: Mapping[str, Container[str]]) -> Names:
     given = {module: keys for module, keys in given.items() if module in sys.modules}
     # Classes may have attributes here that are gone in the program.
     here = digests({module: [name for name in keys if "." not in name] for module, keys in given.items()})
-    found = {
-        module: [name for name in {**keys, **here[module]} if keys.get(name) != here[module].get(name)]
-        for module, keys in given.items()
-    }
+    found = {module: [name for name in {**keys, **here[module]} if keys.get(name) != here[module].get(name)] for module, keys in given.items()}
     for module, names in own.items():
         # Those that are gone in the program.
         space = vars(sys.modules[module])
@@ -142,7 +142,7 @@ def _pickled(values: dict[str, dict[str, Any]], gone: Names) -> bytes:
 
 
 class _Pickler(pickles.Pickler):
-    """Pickles functions and classes of changed variables with their code; their global variables stay those of their module."""
+    """Pickles functions and classes of changed variables with their code, but with the globals of their module."""
 
     def __init__(self, file: io.BytesIO, values: dict[str, dict[str, Any]]) -> None:
         super().__init__(file)

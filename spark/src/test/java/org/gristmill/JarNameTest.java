@@ -10,7 +10,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** The plugin stayed at version 0.1.0 when the project went on to 0.2.0, and nobody could tell from the jar's name what was in it. */
+/**
+ * The plugin stayed at version 0.1.0 when the project went on to 0.2.0, and nobody could tell from the jar's name what
+ * was in it.
+ */
 class JarNameTest {
   private static String first(String pattern, String file) throws IOException {
     Matcher found = Pattern.compile(pattern, Pattern.DOTALL).matcher(Files.readString(Path.of(file)));

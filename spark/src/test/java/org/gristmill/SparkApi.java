@@ -10,8 +10,9 @@ import scala.reflect.api.Symbols;
 import scala.reflect.api.Universe;
 
 /**
- * Tells which of Spark's classes and methods are private to Spark. For Scala, the signatures in Spark's class files say so, which Java
- * does not see: {@code private[spark]} is public in bytecode. For Java, it is the packages that Spark's API documentation leaves out.
+ * Tells which of Spark's classes and methods are private to Spark. For Scala, the signatures in Spark's class files say
+ * so, which Java does not see: {@code private[spark]} is public in bytecode. For Java, it is the packages that Spark's
+ * API documentation leaves out.
  */
 final class SparkApi {
   private static final List<String> UNDOCUMENTED = List.of("org.apache.spark.memory.", "org.apache.spark.network.",

@@ -22,17 +22,17 @@ import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Recovery;
 
 /**
- * The driver's side: which executors can be homes, and a {@link ShuffleLedger} for each shuffle. Thread safe. What it decides
- * goes out through {@link MapOutputs} and {@link Announcer}.
+ * The driver's side: which executors can be homes, and a {@link ShuffleLedger} for each shuffle. Thread safe. What it
+ * decides goes out through {@link MapOutputs} and {@link Announcer}.
  */
 public final class Coordinator {
   /**
-   * Location, sizes, and Spark's checksum of rows for a map status; {@code accepted} is false if the attempt must not become a
-   * winner, {@code complete} true if every map of the shuffle has committed.
+   * Location, sizes, and Spark's checksum of rows for a map status; {@code accepted} is false if the attempt must not
+   * become a winner, {@code complete} true if every map of the shuffle has committed.
    */
   public record CommitResult(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
 
-  /** The dependency of Spark's program that makes a shuffle. */
+  /** The program's own object for a shuffle, as far as the driver asks it. */
   public interface Dependency {
     /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
     boolean isDeterminate();
@@ -54,7 +54,7 @@ public final class Coordinator {
 
     void warn(String line);
 
-    /** A line for somebody who looks for a fault. */
+    /** Logs a line for somebody who looks for a fault. */
     void detail(Supplier<String> line);
   }
 
@@ -119,7 +119,8 @@ public final class Coordinator {
   /**
    * The executor will end, and can send what it has: its partitions get new homes, unless there is no other executor.
    *
-   * @return the shuffles of which it may have something, each with the epoch of its plan (0 if there is none); see {@link #handedOver}
+   * @return the shuffles of which it may have something, each with the epoch of its plan (0 if there is none); see
+   *     {@link #handedOver}
    */
   public synchronized Map<Integer, Integer> leaving(String id) {
     Map<Integer, Integer> epochs = new TreeMap<>();
@@ -143,8 +144,9 @@ public final class Coordinator {
   }
 
   /**
-   * The executor, which is leaving, has sent all that it had of the shuffle by the plan of {@code epoch}: nothing is lost when it ends.
-   * Map outputs that are registered there are registered elsewhere, so that Spark does not make them again.
+   * The executor, which is leaving, has sent all that it had of the shuffle by the plan of {@code epoch}: nothing is
+   * lost when it ends. Map outputs that are registered there are registered elsewhere, so that Spark does not make them
+   * again.
    */
   public synchronized void handedOver(int shuffle, String id, int epoch) {
     ShuffleLedger s = shuffles.get(shuffle);
@@ -157,7 +159,10 @@ public final class Coordinator {
     }
   }
 
-  /** The homes of a shuffle, one for each of their partitions, or all executors if it has none; without those that are leaving. */
+  /**
+   * The homes of a shuffle, one for each of their partitions, or all executors if it has none; without those that are
+   * leaving.
+   */
   private List<Executor> staying(ShuffleLedger s) {
     return (s.homes().plan() == null ? executors.keySet().stream() : Arrays.stream(s.homes().plan().homes())).filter(home -> !leaving.contains(home))
         .map(known::get).toList();
@@ -220,7 +225,10 @@ public final class Coordinator {
     return new CommitResult(true, s.allCommitted(), location(s, status.location()), status.sizes(), s.digest(attempt).rows());
   }
 
-  /** The executor that a map status names; another one if that is leaving, because Spark would make its map outputs again. */
+  /**
+   * The executor that a map status names; another one if that is leaving, because Spark would make its map outputs
+   * again.
+   */
   private Executor location(ShuffleLedger s, String id) {
     return leaving.contains(id) ? staying(s).stream().findFirst().orElse(known.get(id)) : known.get(id);
   }
@@ -287,7 +295,8 @@ public final class Coordinator {
    * A reader found winners of a partition incomplete after a flush.
    *
    * @param home the home it read from if that could not be reached, else null
-   * @return true if homes have changed and nothing is lost, so that looking again (after a flush) may find them complete
+   * @return true if homes have changed and nothing is lost, so that looking again (after a flush) may find them
+   *     complete
    */
   public synchronized boolean missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
@@ -338,10 +347,10 @@ public final class Coordinator {
   }
 
   /**
-   * Of all shuffles so far: those written, homes lost, attempts that were not to win, reads that found a winner incomplete, and
-   * map outputs replaced because their map, run again, wrote something else.
-   * Of the last one written, per mille: how far the predicted sizes were off, summed over partitions, of all bytes (1000 if none
-   * were predicted); and the fullest home's load over the mean, as placed and as round robin would have.
+   * Of all shuffles so far: those written, homes lost, attempts that were not to win, reads that found a winner
+   * incomplete, and map outputs replaced because their map, run again, wrote something else. Of the last one written,
+   * per mille: how far the predicted sizes were off, summed over partitions, of all bytes (1000 if none were
+   * predicted); and the fullest home's load over the mean, as placed and as round robin would have.
    */
   public record Counters(long shufflesWritten, long homesLost, long attemptsRefused, long incompleteReads,
       long outputsReplaced, long predictionErrorPerMille, long fullestHomePerMille, long roundRobinPerMille) {}

@@ -5,8 +5,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The partitions of a shuffle that executors on their way out are sending to new homes. Until an executor has reported that all have
- * arrived, its death loses them.
+ * The partitions of a shuffle that executors on their way out are sending to new homes. Until an executor has reported
+ * that all have arrived, its death loses them.
  */
 final class HandOvers {
   /** @param epoch of the plan that gave the last of these partitions a new home */

@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The losses of one shuffle that the log has not named yet. They are logged together, in one line, when a task next uses the shuffle:
- * most shuffles of a long session are never used again, and nobody misses what they lose.
+ * The losses of one shuffle that the log has not named yet. They are logged together, in one line, when a task next
+ * uses the shuffle: most shuffles of a long session are never used again, and nobody misses what they lose.
  */
 final class Losses {
   private static final int REASONS_MAX = 3;
@@ -34,7 +34,7 @@ final class Losses {
     return reasons.isEmpty();
   }
 
-  /** Returns the losses since the last call, and how they come back. */
+  /** Returns a line on all losses since the last call, and how they come back. */
   String take() {
     StringBuilder line = new StringBuilder();
     reasons.values().stream().limit(REASONS_MAX).forEach(reason -> line.append(line.length() > 0 ? "; " : "").append(reason));

@@ -33,8 +33,9 @@ final class MapSpeeds {
   }
 
   /**
-   * Speed of each node; 1 unless it is surely slow: of at least four maps its fastest was slower by a third than the slowest of some
-   * other node. Nodes that are alike differ by as much in single maps, while they warm up or their machine is busy.
+   * Speed of each node; 1 unless it is surely slow: of at least four maps its fastest was slower by a third than the
+   * slowest of some other node. Nodes that are alike differ by as much in single maps, while they warm up or their
+   * machine is busy.
    */
   double[] of(String[] nodes) {
     double[] speeds = Placement.alike(nodes.length);

@@ -6,8 +6,9 @@ import java.util.zip.Deflater;
 import java.util.zip.Inflater;
 
 /**
- * The {@link SizeCode}s of one map's partitions, in a fraction of a byte each. Maps of a shuffle write much the same: the codes are kept as
- * differences from those of another map, nearly all of which are 0 or 1, and deflated. A driver keeps these for every map.
+ * The {@link SizeCode}s of one map's partitions, in a fraction of a byte each. Maps of a shuffle write much the same:
+ * the codes are kept as differences from those of another map, nearly all of which are 0 or 1, and deflated. A driver
+ * keeps these for every map.
  */
 final class PackedSizes {
   private final byte[] like;

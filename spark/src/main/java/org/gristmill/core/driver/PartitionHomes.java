@@ -12,12 +12,15 @@ import org.gristmill.core.plan.Recovery;
 import org.gristmill.core.plan.SizeModel;
 
 /**
- * Where the partitions of one shuffle live: the plan, the sizes that it follows from, and how it changes when homes are lost or leave.
+ * Where the partitions of one shuffle live: the plan, the sizes that it follows from, and how it changes when homes are
+ * lost or leave.
  *
  * <p>Not thread safe; {@link Coordinator} guards it.
  */
 final class PartitionHomes {
-  /** How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}. */
+  /**
+   * How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}.
+   */
   private static final double RANGES_FULLEST_MAX = 1.05;
   private static final int SAMPLES_MIN = 4; // written maps; fewer if the shuffle has fewer
 
@@ -80,7 +83,10 @@ final class PartitionHomes {
     return lostHomes.contains(plan.homes()[partition]);
   }
 
-  /** How many maps must have committed for a plan: so few that one more status can name each home, or no task would prefer it. */
+  /**
+   * How many maps must have committed for a plan: so few that one more status can name each home, or no task would
+   * prefer it.
+   */
   private int enoughMaps(double planShare, int homes) {
     int wanted = Math.max(SAMPLES_MIN, (int) Math.ceil(planShare * maps));
     return Math.max(1, Math.min(wanted, maps - homes + 1));
@@ -95,16 +101,21 @@ final class PartitionHomes {
   Plan decide(List<String> executors) {
     if (plan == null && !executors.isEmpty()) {
       String[] nodes = candidates(executors);
-      predicted = allWritten() ? totals.clone()
+      predicted = allWritten()
+          ? totals.clone()
           : written == 0 ? null : model.predict((double) records / written * maps);
       int[] home = predicted == null ? Placement.roundRobin(partitions, nodes.length) : place(atLeastOne(predicted), speeds.of(nodes));
-      plan = new Plan(shuffle, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2 ? Plan.none(partitions)
+      plan = new Plan(shuffle, firstEpoch, named(home, nodes), recovery != Recovery.REPLICATE || nodes.length < 2
+          ? Plan.none(partitions)
           : named(Placement.secondHomes(home, atLeastOne(predicted == null ? totals : predicted), nodes.length), nodes));
     }
     return plan;
   }
 
-  /** Ranges, unless sizes or speeds are so uneven that the fullest node would have a good deal more than with longest first. */
+  /**
+   * Ranges, unless sizes or speeds are so uneven that the fullest node would have a good deal more than with longest
+   * first.
+   */
   private int[] place(long[] sizes, double[] speeds) {
     int[] ranges = Placement.ranges(partitions, speeds.length);
     int[] longestFirst = Placement.longestFirst(sizes, speeds);
@@ -113,7 +124,10 @@ final class PartitionHomes {
     return even ? ranges : longestFirst;
   }
 
-  /** An executor is gone or cannot store. {@code held} were at home there; of {@code lost}, nothing is where they are at home now. */
+  /**
+   * An executor is gone or cannot store. {@code held} were at home there; of {@code lost}, nothing is where they are at
+   * home now.
+   */
   record Moved(BitSet held, BitSet lost) {}
 
   /** Moves partitions off an executor that is gone or cannot store. Returns null if it kept nothing of this shuffle. */
@@ -143,8 +157,8 @@ final class PartitionHomes {
   }
 
   /**
-   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were lost; the others move
-   * to the least loaded executors, and it must send them there.
+   * An executor will end, and can send what it has. A partition with a replica moves there, as if the executor were
+   * lost; the others move to the least loaded executors, and it must send them there.
    *
    * @return the partitions to send; none if it keeps none, or if no other executor can take them
    */
@@ -165,7 +179,10 @@ final class PartitionHomes {
     handOvers.finished(executor, epoch);
   }
 
-  /** Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of them. */
+  /**
+   * Makes the plan without this executor. Returns the partitions that have moved to an executor that has nothing of
+   * them.
+   */
   private BitSet moveOff(String executor, List<String> replicaHolders, String[] nodes) {
     String[] homes = plan.homes().clone();
     String[] replicas = plan.replicas().clone();
@@ -188,11 +205,16 @@ final class PartitionHomes {
 
   /** Homes that are gone or cannot store, and stayed homes because there was no other executor. */
   List<String> unfit(Set<String> alive) {
-    return plan == null ? List.of() : Arrays.stream(plan.homes()).distinct()
-        .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
+    return plan == null
+        ? List.of()
+        : Arrays.stream(plan.homes()).distinct()
+            .filter(home -> !alive.contains(home) || lostHomes.contains(home)).toList();
   }
 
-  /** The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the mean. */
+  /**
+   * The quality of the plan, given the sizes written so far: prediction error, and the fullest home's load over the
+   * mean.
+   */
   record Balance(double error, double placed, double roundRobin) {}
 
   Balance balance() {
@@ -208,7 +230,7 @@ final class PartitionHomes {
     }
     Balance now = balance();
     return String.format(Locale.ROOT, "epoch %d, %d partitions on %d executors, %s (fit %.3f); %d of %d maps are written%s; the"
-            + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
+        + " fullest home %.3f x the mean, predicted %.3f x, with round robin %.3f x",
         plan.epoch(), partitions, nodes().size(), placedBy, model.fit(),
         written, maps, allWritten() ? String.format(Locale.ROOT, ", %.3f off the predicted sizes", now.error) : "",
         now.placed, predicted == null ? Double.NaN : imbalance(predicted), now.roundRobin);

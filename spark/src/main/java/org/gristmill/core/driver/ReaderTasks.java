@@ -8,8 +8,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The task attempts that have read a shuffle. A task reports when it begins to read. When it ends, it asks whether its input is
- * still valid; if not, it fails. So the driver knows which results were made from an output that is replaced later.
+ * The task attempts that have read a shuffle. A task reports when it begins to read. When it ends, it asks whether its
+ * input is still valid; if not, it fails. So the driver knows which results were made from an output that is replaced
+ * later.
  */
 final class ReaderTasks {
   /** A task attempt of a stage; {@code ended} if its result may count already. */
@@ -30,7 +31,10 @@ final class ReaderTasks {
     return reader != null && !stale.contains(attempt);
   }
 
-  /** An output was replaced: tasks that have read it must fail. Returns all of them; the caller undoes those that have ended already. */
+  /**
+   * An output was replaced: tasks that have read it must fail. Returns all of them; the caller undoes those that have
+   * ended already.
+   */
   List<Reader> replaced() {
     List<Reader> all = new ArrayList<>(readers.values());
     stale.addAll(readers.keySet());

@@ -9,7 +9,8 @@ import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Settings;
 
 /**
- * Compares what a map writes when it runs again with what it wrote before, and undoes what was made from output that does not stay.
+ * Compares what a map writes when it runs again with what it wrote before, and undoes what was made from output that
+ * does not stay.
  *
  * <p>Not thread safe; {@link Coordinator} guards it.
  */
@@ -39,13 +40,14 @@ final class RedoProof {
   /**
    * Whether an attempt may win. It may if it has written what its map wrote before. If not:
    * <ol>
-   * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too late, stands for it:
-   *     readers of either read what the first one wrote.
-   * <li>Else, where every partition has the same keys and only values differ, it counts all the same, as with Spark's own shuffle.
-   * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and the map runs once
-   *     more, for all.
-   * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other shuffles wrote
-   *     is revoked; where results may have been delivered, the job fails.
+   * <li>Where nothing is lost of the first attempt, its output stays. This one, which ran at the same time or came too
+   *     late, stands for it: readers of either read what the first one wrote.
+   * <li>Else, where every partition has the same keys and only values differ, it counts all the same, as with Spark's
+   *     own shuffle.
+   * <li>Else the first one is replaced, all its partitions; an attempt that would inherit some of them is refused, and
+   *     the map runs once more, for all.
+   * <li>Tasks that have read the first one must not count. Those still at work fail when they end; what maps of other
+   *     shuffles wrote is revoked; where results may have been delivered, the job fails.
    * </ol>
    */
   boolean proves(ShuffleLedger s, long attempt, Digest digest) {
@@ -86,11 +88,15 @@ final class RedoProof {
     if (s.tolerate(attempt)) {
       announcer.log(difference.details());
       announcer.warn("Shuffle " + s.id + ": map " + difference.map() + " has run again and has written the same keys with other values, as sums of"
-          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key() + "=strict");
+          + " doubles have in another order. The job goes on. If its keys are drawn or counted while it runs, set " + Settings.REDO.key()
+          + "=strict");
     }
   }
 
-  /** Records of this shuffle move when maps run again. So what was taken for the same in spite of other values must not count either. */
+  /**
+   * Records of this shuffle move when maps run again. So what was taken for the same in spite of other values must not
+   * count either.
+   */
   private void distrust(ShuffleLedger s, ShuffleLedger.Difference difference) {
     if (!s.isDistrusted() && s.hasTolerated()) {
       s.mixed().forEach(attempt -> revoke(s, attempt));

@@ -19,24 +19,28 @@ import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.Recovery;
 
 /**
- * The driver's knowledge of one shuffle: which attempts ran and committed, where its partitions live ({@link PartitionHomes}), and the
- * taint table: what of each attempt's output is lost. How much is lost with a home depends on {@link Recovery}.
+ * The driver's knowledge of one shuffle: which attempts ran and committed, where its partitions live
+ * ({@link PartitionHomes}), and the taint table: what of each attempt's output is lost. How much is lost with a home
+ * depends on {@link Recovery}.
  *
- * <p>Taint-redo: a map that runs again emits only the partitions that its last committed attempt has lost, and inherits the
- * others from that attempt ({@link Emission}). ReaderTasks follow the inheritance with {@link Lineage}. A stage whose output is not
- * determinate inherits nothing.
+ * <p>Taint-redo: a map that runs again emits only the partitions that its last committed attempt has lost, and inherits
+ * the others from that attempt ({@link Emission}). ReaderTasks follow the inheritance with {@link Lineage}. A stage
+ * whose output is not determinate inherits nothing.
  *
  * <p>Not thread safe; {@link Coordinator} guards it.
  */
 final class ShuffleLedger {
   /**
-   * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of that one is lost;
-   * {@code partial} if the attempt has written only some partitions, and inherits the others from the one that it differs from.
-   * {@code details} is for the log.
+   * An attempt has not written what {@code first} had, an earlier attempt of the same map. {@code stands} if nothing of
+   * that one is lost; {@code partial} if the attempt has written only some partitions, and inherits the others from the
+   * one that it differs from. {@code details} is for the log.
    */
   record Difference(Digest.Change change, int shuffle, int map, long first, boolean stands, boolean partial, String details) {}
 
-  /** The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send {@code refill} again. */
+  /**
+   * The loss of a home: attempts whose output is no longer whole, and its partitions, of which their senders send
+   * {@code refill} again.
+   */
   record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
   final int id;
@@ -120,16 +124,18 @@ final class ShuffleLedger {
     }
   }
 
-  /** False if a home that this attempt sends to was lost while it ran, or what it inherits: it must not become a winner. */
+  /**
+   * False if a home that this attempt sends to was lost while it ran, or what it inherits: it must not become a winner.
+   */
   boolean isWhole(long attempt) {
     Attempt a = attempts.get(attempt);
     return a != null && a.isWhole();
   }
 
   /**
-   * Taint-redo proves itself: compares the digest of an attempt with those of the last committed attempt of its map and of the ones which that
-   * inherits from, and takes the greatest difference. Null if there is none, if there was no attempt, or if Spark calls the stage indeterminate:
-   * then nothing of the earlier output is reused.
+   * Taint-redo proves itself: compares the digest of an attempt with those of the last committed attempt of its map and
+   * of the ones which that inherits from, and takes the greatest difference. Null if there is none, if there was no
+   * attempt, or if Spark calls the stage indeterminate: then nothing of the earlier output is reused.
    */
   Difference difference(long attempt, Digest digest) {
     Attempt a = attempts.get(attempt);
@@ -149,7 +155,10 @@ final class ShuffleLedger {
         "shuffle " + id + " map " + a.mapIndex + ": " + first.digest + " as task " + first.id + ", " + digest + " as task " + attempt);
   }
 
-  /** A map has run again and its records may be in other partitions: from now on, no redo of this shuffle may differ in anything. */
+  /**
+   * A map has run again and its records may be in other partitions: from now on, no redo of this shuffle may differ in
+   * anything.
+   */
   void distrust() {
     differs = true;
   }
@@ -159,7 +168,10 @@ final class ShuffleLedger {
     return differs;
   }
 
-  /** Notes that {@code attempt} differs in values only from the one before it, and counts all the same. True for the first of the shuffle. */
+  /**
+   * Notes that {@code attempt} differs in values only from the one before it, and counts all the same. True for the
+   * first of the shuffle.
+   */
   boolean tolerate(long attempt) {
     tolerated.add(attempt);
     return tolerated.size() == 1;
@@ -180,7 +192,10 @@ final class ShuffleLedger {
     return mixed;
   }
 
-  /** Replaces {@code attempt} by {@code first}, another one of the same map: its own output is not read. */
+  /**
+   * What {@code attempt} wrote is not read: it stands for {@code first}, another attempt of the same map, as if it had
+   * not run.
+   */
   void standFor(long first, long attempt) {
     attempts.get(attempt).emission = new Emission(false, Attempt.NOTHING, first);
     lineageGrew = true;
@@ -221,7 +236,10 @@ final class ShuffleLedger {
     return readers;
   }
 
-  /** ReaderTasks must have map statuses from this epoch of Spark's map output tracker on; older ones may name attempts that were revoked. */
+  /**
+   * ReaderTasks must have map statuses from this epoch of Spark's map output tracker on; older ones may name attempts
+   * that were revoked.
+   */
   long statusesFrom() {
     return statusesFrom;
   }
@@ -235,7 +253,10 @@ final class ShuffleLedger {
     return attempts.get(attempt).digest;
   }
 
-  /** An attempt that is whole has written all its segments. Decides the plan if it is time, and says what the map status should say. */
+  /**
+   * An attempt that is whole has written all its segments. Decides the plan if it is time, and says what the map status
+   * should say.
+   */
   StatusShaper.Status commit(long attemptId, long inputRecords, long millis, long[] sizes, Digest digest, List<String> executors,
       double planShare) {
     Attempt a = attempts.get(attemptId);
@@ -254,7 +275,8 @@ final class ShuffleLedger {
       homes.written(a.executor, inputRecords, millis, sizes);
     }
     Plan plan = homes.decideInTime(executors, planShare);
-    StatusShaper.Status status = before == null ? shaper.first(sizes, a.executor, plan, allCommitted() || executors.size() == 1)
+    StatusShaper.Status status = before == null
+        ? shaper.first(sizes, a.executor, plan, allCommitted() || executors.size() == 1)
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
     a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
     a.empty = status.empty().isEmpty() ? Attempt.NOTHING : status.empty();
@@ -262,7 +284,10 @@ final class ShuffleLedger {
     return status;
   }
 
-  /** Maps are compared with the first one that has committed; most attempts that follow another of their map are the same. */
+  /**
+   * Maps are compared with the first one that has committed; most attempts that follow another of their map are the
+   * same.
+   */
   private PackedSizes packed(byte[] codes, PackedSizes before) {
     if (before != null && Arrays.equals(codes, before.codes())) {
       return before;

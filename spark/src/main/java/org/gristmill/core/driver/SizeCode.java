@@ -1,6 +1,9 @@
 package org.gristmill.core.driver;
 
-/** A size in one byte: 0 only for 0, else its logarithm to the base 1.2 (at most 10 % off), as Spark's own map status does. */
+/**
+ * A size in one byte: 0 only for 0, else its logarithm to the base 1.2 (at most 10 % off), as Spark's own map status
+ * does.
+ */
 final class SizeCode {
   private static final double LOG_BASE = Math.log(1.2);
 

@@ -7,18 +7,20 @@ import org.gristmill.core.plan.Lineage;
 import org.gristmill.core.plan.Plan;
 
 /**
- * Local fetch without a patch. Spark prefers to run a reduce task where the map statuses say that at least a fifth of its
- * input lies. A map status has one location, but a partition's data of all maps is at its home; so each status is given one
- * home as location, and reports there, for the partitions of that home, also what earlier statuses left unreported.
+ * Local fetch without a patch. Spark prefers to run a reduce task where the map statuses say that at least a fifth of
+ * its input lies. A map status has one location, but a partition's data of all maps is at its home; so each status is
+ * given one home as location, and reports there, for the partitions of that home, also what earlier statuses left
+ * unreported.
  *
  * <ol>
  * <li>Every map adds its sizes to the debt of each partition.
- * <li>The status goes to the home whose partitions have the largest debt, and pays it: the size reported for these is their
- *     whole debt. Other non-empty partitions report 1 byte, empty ones 0: readers expect segments where something is reported.
- * <li>The last map pays all debts, so that the totals, which adaptive execution reads, are right; also those of partitions for which
- *     it has nothing itself, and readers are told of these ({@link Lineage}).
- * <li>A further attempt of a map reports what the map reported before, corrected by what it has written differently. So whichever of
- *     them Spark keeps, and whatever was lost in between, the reported sizes add up to those written.
+ * <li>The status goes to the home whose partitions have the largest debt, and pays it: the size reported for these is
+ *     their whole debt. Other non-empty partitions report 1 byte, empty ones 0: readers expect segments where something
+ *     is reported.
+ * <li>The last map pays all debts, so that the totals, which adaptive execution reads, are right; also those of
+ *     partitions for which it has nothing itself, and readers are told of these ({@link Lineage}).
+ * <li>A further attempt of a map reports what the map reported before, corrected by what it has written differently. So
+ *     whichever of them Spark keeps, and whatever was lost in between, the reported sizes add up to those written.
  * </ol>
  *
  * At 1000 maps or partitions and above Spark does not look at locations, and statuses are left as they are.
@@ -26,7 +28,10 @@ import org.gristmill.core.plan.Plan;
 final class StatusShaper {
   private static final int LOCALITY_MAX = 1000;
 
-  /** Location (an executor) and sizes for a map status, and the partitions that have a size there but nothing of this map. */
+  /**
+   * Location (an executor) and sizes for a map status, and the partitions that have a size there but nothing of this
+   * map.
+   */
   record Status(String location, long[] sizes, BitSet empty) {}
 
   private final boolean useful;
@@ -40,7 +45,8 @@ final class StatusShaper {
   /**
    * The status of a map that reports for the first time.
    *
-   * @param payAll true if no map will report after this one, or if there is nothing to choose: one executor has everything
+   * @param payAll true if no map will report after this one, or if there is nothing to choose: one executor has
+   *     everything
    */
   Status first(long[] sizes, String ranOn, Plan plan, boolean payAll) {
     if (!useful) {
@@ -65,7 +71,9 @@ final class StatusShaper {
     return new Status(location, reported, empty);
   }
 
-  /** The status of a further attempt of a map; {@code before} and {@code beforeReported} are of its last committed one. */
+  /**
+   * The status of a further attempt of a map; {@code before} and {@code beforeReported} are of its last committed one.
+   */
   Status again(long[] sizes, PackedSizes before, PackedSizes beforeReported, String ranOn, Plan plan) {
     if (!useful) {
       return new Status(ranOn, sizes, new BitSet());

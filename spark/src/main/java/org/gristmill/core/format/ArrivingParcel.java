@@ -6,11 +6,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A parcel on its way in: pieces of any size go in, whole segments come out. Each segment has an array of its own, which its home
- * keeps until it is on disk; a parcel in one array would be so large that the garbage collector treats it apart, and would stay
- * until its last segment is on disk.
+ * A parcel on its way in: pieces of any size go in, whole segments come out. Each segment has an array of its own,
+ * which its home keeps until it is on disk; a parcel in one array would be so large that the garbage collector treats
+ * it apart, and would stay until its last segment is on disk.
  *
- * <p>A length that a header declares is not believed before the bytes are there: the array of a long segment grows as they arrive.
+ * <p>A length that a header declares is not believed before the bytes are there: the array of a long segment grows as
+ * they arrive.
  */
 public final class ArrivingParcel {
   private static final int START_BYTES_MAX = 1 << 20; // of a segment's array, which doubles until it has the length declared

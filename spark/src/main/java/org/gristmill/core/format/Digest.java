@@ -6,14 +6,16 @@ import java.nio.ByteOrder;
 import java.util.List;
 
 /**
- * A summary of a map attempt's output, made of sums over its records, so that it does not depend on their order. It tells whether another
- * attempt of the map has written the same, and if not, whether partitions of both can be read together without losing a record.
+ * A summary of a map attempt's output, made of sums over its records, so that it does not depend on their order. It
+ * tells whether another attempt of the map has written the same, and if not, whether partitions of both can be read
+ * together without losing a record.
  *
  * @param records their count
  * @param keys the sum of hashes of partition and key
  * @param values the sum of hashes of partition, key and value, so that a value that has moved to another key shows
  * @param rows Spark's own checksum of the rows, or 0 where it makes none
- * @param positional true if keys say where a record goes and nothing about what it is: numbers in sequence (round robin), or PySpark's batches
+ * @param positional true if keys say where a record goes and nothing about what it is: numbers in sequence (round
+ *     robin), or PySpark's batches
  * @param columns of the values: the fields of SQL's rows or of a tuple, otherwise one
  */
 public record Digest(long records, long keys, long values, long rows, boolean positional, List<Column> columns) {
@@ -32,8 +34,9 @@ public record Digest(long records, long keys, long values, long rows, boolean po
   }
 
   /**
-   * A column of the values, twice: over all partitions ({@code all}, {@code sum}), and with each partition's share multiplied by a number of its own
-   * ({@code placed}, {@code weighted}). If the first is the same and the second is not, the content has moved between partitions.
+   * A column of the values, twice: over all partitions ({@code all}, {@code sum}), and with each partition's share
+   * multiplied by a number of its own ({@code placed}, {@code weighted}). If the first is the same and the second is
+   * not, the content has moved between partitions.
    *
    * @param all the sum of hashes of its content
    * @param sum of it as numbers; of what is no number, of its length
@@ -55,8 +58,9 @@ public record Digest(long records, long keys, long values, long rows, boolean po
   public static final Digest EMPTY = new Digest(0, 0, 0, 0, false, List.of());
 
   /**
-   * What has changed since an earlier attempt of the same map. Where there is one partition, or keys that say what a record is, the same keys
-   * mean that every record is where it was. Rows of SQL have no key of their own, so their columns must not have moved either.
+   * What has changed since an earlier attempt of the same map. Where there is one partition, or keys that say what a
+   * record is, the same keys mean that every record is where it was. Rows of SQL have no key of their own, so their
+   * columns must not have moved either.
    */
   public Change since(Digest earlier, int partitions) {
     if (records != earlier.records || keys != earlier.keys) {

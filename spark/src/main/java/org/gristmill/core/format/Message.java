@@ -5,17 +5,16 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Map;
 import org.gristmill.core.plan.Emission;
-import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Lineage;
 import org.gristmill.core.plan.Location;
 import org.gristmill.core.plan.PlanUpdate;
 
 /**
- * What driver and executors say to each other. They travel as byte arrays, because an executor's RPC layer is older than the
- * jars that {@code --jars} adds and could not load classes of ours.
+ * What driver and executors say to each other. They travel as byte arrays, because an executor's RPC layer is older
+ * than the jars that {@code --jars} adds and could not load classes of ours.
  *
- * <p>A message is its kind (one byte, {@link MessageKind}) and its fields in the order of the record, each as its type is written
- * ({@link MessageOutput}, {@link MessageInput}).
+ * <p>A message is its kind (one byte, {@link MessageKind}) and its fields in the order of the record, each as its type
+ * is written ({@link MessageOutput}, {@link MessageInput}).
  */
 public sealed interface Message {
   /** Executor to driver: I can be a home. An endpoint reference travels with it. */
@@ -33,17 +32,21 @@ public sealed interface Message {
   /** Driver to executor: what the map status should say; {@code rows} is Spark's checksum of rows. */
   record Committed(boolean accepted, String executor, String host, int port, long[] sizes, long rows) implements Message {}
 
-  /** Executor to driver: pages must leave, where to? Answered by {@link Planned}; by {@link Done}, true: no plan yet, false: no shuffle. */
+  /**
+   * Executor to driver: pages must leave, where to? Answered by {@link Planned}; by {@link Done}, true: no plan yet,
+   * false: no shuffle.
+   */
   record PlanRequest(int shuffle) implements Message {}
 
   /** Driver to executor, asked or when a plan is made or changes: the plan, and what to send again. */
   record Planned(PlanUpdate update) implements Message {}
 
   /**
-   * Executor to driver: a task attempt begins to read, where do these partitions live? Answered by {@link Located}; by {@link Done}, false,
-   * if the map statuses that it has may be of outputs that were replaced.
+   * Executor to driver: a task attempt begins to read, where do these partitions live? Answered by {@link Located}; by
+   * {@link Done}, false, if the map statuses that it has may be of outputs that were replaced.
    *
-   * @param lineage the version of the shuffle's lineage that the executor has; the answer names none if that is the newest
+   * @param lineage the version of the shuffle's lineage that the executor has; the answer names none if that is the
+   *     newest
    */
   record Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom, long lineage) implements Message {
     public Locate(int shuffle, int start, int end, long attempt, int stage, long statusesFrom) {
@@ -57,25 +60,40 @@ public sealed interface Message {
 
   record Located(Location location) implements Message {}
 
-  /** Executor to driver, and driver to executors: send all pages of the shuffle, answer {@link Done} when they have arrived. */
+  /**
+   * Executor to driver, and driver to executors: send all pages of the shuffle, answer {@link Done} when they have
+   * arrived.
+   */
   record Flush(int shuffle) implements Message {}
 
   /** {@code ok} is false if something could not be delivered. */
   record Done(boolean ok) implements Message {}
 
-  /** Executor to driver: winners (attempt by map index) are incomplete in a partition; {@code home} empty if it was reached. */
+  /**
+   * Executor to driver: winners (attempt by map index) are incomplete in a partition; {@code home} empty if it was
+   * reached.
+   */
   record Missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) implements Message {}
 
-  /** Executor to driver: a task attempt has read the shuffle; answered by {@link Done}, false if what it read was replaced meanwhile. */
+  /**
+   * Executor to driver: a task attempt has read the shuffle; answered by {@link Done}, false if what it read was
+   * replaced meanwhile.
+   */
   record ReadingEnds(int shuffle, long attempt) implements Message {}
 
   /** Executor to driver: I cannot hold partitions of this shuffle any more. */
   record StoreFailed(int shuffle, String executor, String reason) implements Message {}
 
-  /** Executor to driver: I am being decommissioned; answered by {@link Done} when my partitions have new homes that have received them. */
+  /**
+   * Executor to driver: I am being decommissioned; answered by {@link Done} when my partitions have new homes that have
+   * received them.
+   */
   record Leaving(String executor) implements Message {}
 
-  /** Executor to driver: this home takes no parcels any more, because it is being decommissioned; answered by {@link Done} at once. */
+  /**
+   * Executor to driver: this home takes no parcels any more, because it is being decommissioned; answered by
+   * {@link Done} at once.
+   */
   record Refused(String home) implements Message {}
 
   static byte[] encode(Message message) {

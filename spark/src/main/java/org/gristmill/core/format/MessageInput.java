@@ -133,7 +133,10 @@ final class MessageInput extends DataInputStream {
     return sizes;
   }
 
-  /** How many of something follow. Each takes a byte at least, so more than there are bytes is refused before room is made for them. */
+  /**
+   * How many of something follow. Each takes a byte at least, so more than there are bytes is refused before room is
+   * made for them.
+   */
   private int readLength() throws IOException {
     long length = readCount();
     if (length > available()) {

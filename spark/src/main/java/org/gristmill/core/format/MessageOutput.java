@@ -108,7 +108,10 @@ final class MessageOutput extends DataOutputStream {
     }
   }
 
-  /** Most attempts of a shuffle lack the same partitions, those of a lost executor: others name a set of them by its place in a list. */
+  /**
+   * Most attempts of a shuffle lack the same partitions, those of a lost executor: others name a set of them by its
+   * place in a list.
+   */
   private void writeLineage(Lineage lineage) throws IOException {
     writeCount(lineage.version());
     Map<BitSet, Integer> sets = new LinkedHashMap<>();

@@ -6,7 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the segments of one partition lie in its home's store file. It travels to readers on other executors in this form:
+ * Where the segments of one partition lie in its home's store file. It travels to readers on other executors in this
+ * form:
  *
  * <pre>
  *  | magic 4 | count 4 | count times: map index 4, attempt 8, sequence 4, last 1, records 4, offset 8, bytes 4 |
@@ -21,7 +22,10 @@ public record PartitionIndex(List<Entry> entries) {
   /** No shuffle has more partitions: a partition's number must fit into the name of a block, too. */
   public static final int PARTITIONS_MAX = 1 << 22;
 
-  /** One segment: the attempt that wrote it, and the {@code bytes} (header included) at {@code offset} of the store file. */
+  /**
+   * One segment: the attempt that wrote it, and the {@code bytes} (header included) at {@code offset} of the store
+   * file.
+   */
   public record Entry(int mapIndex, long attempt, int sequence, boolean last, int records, long offset, int bytes) {}
 
   public byte[] encode() {

@@ -6,17 +6,17 @@ import java.util.zip.CRC32C;
 
 /**
  * What one task attempt wrote for one partition in one go: a header and a body that can be read alone (serialised,
- * compressed, perhaps encrypted). A page is segments of one partition back to back, a parcel is pages back to back, and a
- * store file is parcels sorted into partitions; so segments are all there is on the wire and on disk.
+ * compressed, perhaps encrypted). A page is segments of one partition back to back, a parcel is pages back to back, and
+ * a store file is parcels sorted into partitions; so segments are all there is on the wire and on disk.
  *
  * <pre>
  *  byte  0        4        8           12         16        24         28      32        36           40     44
  *        | magic  | shuffle | partition | map index | attempt | sequence | flags | records | body bytes | crc  | body ...
  * </pre>
  *
- * All numbers are big endian. {@code attempt} is Spark's task attempt id, unique in an application. {@code sequence} counts
- * the segments of one (attempt, partition) from 0, and flag 1 marks the last, so that a reader knows from the segments alone
- * whether it has them all. {@code crc} is the CRC-32C of the 40 bytes before it and of the body.
+ * All numbers are big endian. {@code attempt} is Spark's task attempt id, unique in an application. {@code sequence}
+ * counts the segments of one (attempt, partition) from 0, and flag 1 marks the last, so that a reader knows from the
+ * segments alone whether it has them all. {@code crc} is the CRC-32C of the 40 bytes before it and of the body.
  */
 public final class Segment {
   public static final int MAGIC = 0x474d5331; // "GMS1"

@@ -14,14 +14,15 @@ import org.gristmill.core.lifecycle.UnavailableException;
 import org.gristmill.core.plan.Settings;
 
 /**
- * One disk of a home: a {@link StoreLog} and a {@link StoreFile} for each shuffle, and a limit for what all of them hold in memory. While
- * they hold more than half of it, one thread writes: so the disk sees writes of megabytes, never the small pieces that arrive, and
- * never from a network thread; above all of it, {@link #receive} waits. Data that does not exceed half of it is never written.
+ * One disk of a home: a {@link StoreLog} and a {@link StoreFile} for each shuffle, and a limit for what all of them
+ * hold in memory. While they hold more than half of it, one thread writes: so the disk sees writes of megabytes, never
+ * the small pieces that arrive, and never from a network thread; above all of it, {@link #receive} waits. Data that
+ * does not exceed half of it is never written.
  *
- * <p>If a write fails, with whatever exception or error, its shuffle fails here: its segments are dropped, now and later, readers get
- * the cause, and the listener is told, so that the driver finds another home. If the thread itself ends, or nothing is written for
- * {@code timeoutMs} while a thread waits, all shuffles fail in this way, and every later one. So no thread waits for a thread that has
- * ended.
+ * <p>If a write fails, with whatever exception or error, its shuffle fails here: its segments are dropped, now and
+ * later, readers get the cause, and the listener is told, so that the driver finds another home. If the thread itself
+ * ends, or nothing is written for {@code timeoutMs} while a thread waits, all shuffles fail in this way, and every
+ * later one. So no thread waits for a thread that has ended.
  */
 final class DiskStore implements AutoCloseable {
   /** Makes the file of a shuffle, which is created when it is first written. */
@@ -241,8 +242,8 @@ final class DiskStore implements AutoCloseable {
   private synchronized WriteJob next() throws InterruptedException {
     while (!closed && broken == null) {
       if (pressed()) {
-        Shuffle shuffle = shuffles.values().stream().filter(s -> s.log.hasPlaced()).findFirst().orElseGet(() ->
-            shuffles.values().stream().max(Comparator.comparingLong(s -> s.log.growingBytes())).orElseThrow());
+        Shuffle shuffle = shuffles.values().stream().filter(s -> s.log.hasPlaced()).findFirst()
+            .orElseGet(() -> shuffles.values().stream().max(Comparator.comparingLong(s -> s.log.growingBytes())).orElseThrow());
         shuffle.writing = true;
         return new WriteJob(shuffle, shuffle.log.next(appendBytes));
       }

@@ -10,8 +10,9 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Consumer;
 
 /**
- * The written bytes of one shuffle on one disk of a home: a file there. When that can no longer be written, as on a full disk, the bytes
- * that follow go to a file on the next disk, and so on; what was written before is still read where it is.
+ * The written bytes of one shuffle on one disk of a home: a file there. When that can no longer be written, as on a
+ * full disk, the bytes that follow go to a file on the next disk, and so on; what was written before is still read
+ * where it is.
  *
  * <p>One thread writes; any thread reads.
  */
@@ -89,7 +90,8 @@ final class FileChain implements Closeable {
   PageStore.InFile file(long offset, int length) {
     Map.Entry<Long, StoreFile> file = files.floorEntry(offset);
     Long next = files.higherKey(offset);
-    return file == null || next != null && next < offset + length ? null
+    return file == null || next != null && next < offset + length
+        ? null
         : new PageStore.InFile(file.getValue().file(), offset - file.getKey());
   }
 

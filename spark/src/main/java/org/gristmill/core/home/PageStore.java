@@ -8,8 +8,9 @@ import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.format.Segment;
 
 /**
- * The data manager at a home: takes parcels as they arrive and answers for partitions. Partition p lies on disk p mod the
- * number of disks; each disk is a {@link DiskStore} of its own. What a disk can no longer take goes to the next one ({@link FileChain}).
+ * The data manager at a home: takes parcels as they arrive and answers for partitions. Partition p lies on disk p mod
+ * the number of disks; each disk is a {@link DiskStore} of its own. What a disk can no longer take goes to the next one
+ * ({@link FileChain}).
  */
 public final class PageStore implements AutoCloseable {
   /** Chooses the file for a shuffle on a disk; may create folders. */
@@ -45,13 +46,18 @@ public final class PageStore implements AutoCloseable {
     }
   }
 
-  /** The file of a shuffle that begins on disk {@code first}. Where it goes on on another disk, that has a file of its own beside it. */
+  /**
+   * The file of a shuffle that begins on disk {@code first}. Where it goes on on another disk, that has a file of its
+   * own beside it.
+   */
   private static File file(FileChooser files, int first, int disk, int shuffle) throws IOException {
     File file = files.file(disk, shuffle);
     return disk == first ? file : new File(file.getParentFile(), "from" + first + "_" + file.getName());
   }
 
-  /** Takes the segments of a parcel, all of one shuffle, and keeps their arrays. Blocks while the disks are too slow. */
+  /**
+   * Takes the segments of a parcel, all of one shuffle, and keeps their arrays. Blocks while the disks are too slow.
+   */
   public void receive(List<byte[]> segments) throws IOException, InterruptedException {
     List<List<byte[]>> ofDisk = new ArrayList<>();
     List<List<Segment.Header>> headers = new ArrayList<>();

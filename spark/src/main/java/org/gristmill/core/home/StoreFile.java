@@ -14,7 +14,10 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
-/** A file with bytes of one shuffle on a disk of a home. One thread writes; any thread reads; no other user of the machine does. */
+/**
+ * A file with bytes of one shuffle on a disk of a home. One thread writes; any thread reads; no other user of the
+ * machine does.
+ */
 final class StoreFile implements Closeable {
   private final File file;
   private final FileChannel channel;
@@ -68,7 +71,9 @@ final class StoreFile implements Closeable {
     piece.clear();
   }
 
-  /** Not through the channel: that would close for everybody if a thread that reads is interrupted, as killed tasks are. */
+  /**
+   * Not through the channel: that would close for everybody if a thread that reads is interrupted, as killed tasks are.
+   */
   void read(long offset, byte[] into, int at, int length) throws IOException {
     try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
       in.seek(offset);

@@ -10,9 +10,9 @@ import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.format.Segment;
 
 /**
- * What one disk of a home has of one shuffle. A segment joins its partition's tail, which grows in memory; the tail gets a place in the
- * file, and with it its segments enter the index; the tail is written there, and leaves memory. Only the first step is sure to
- * happen: what fits into memory can be read without having been written.
+ * What one disk of a home has of one shuffle. A segment joins its partition's tail, which grows in memory; the tail
+ * gets a place in the file, and with it its segments enter the index; the tail is written there, and leaves memory.
+ * Only the first step is sure to happen: what fits into memory can be read without having been written.
  *
  * <p>Not thread safe; {@link DiskStore} guards it. A tail that has a place does not change any more.
  */
@@ -24,7 +24,10 @@ final class StoreLog {
     }
   }
 
-  /** Where bytes from some offset on lie, up to {@code end}: in a tail that begins at {@code start}, or in the file (null). */
+  /**
+   * Where bytes from some offset on lie, up to {@code end}: in a tail that begins at {@code start}, or in the file
+   * (null).
+   */
   record Piece(PartitionTail tail, long start, long end) {}
 
   private final Map<Integer, PartitionTail> growing = new HashMap<>();
@@ -98,7 +101,10 @@ final class StoreLog {
     return growingBytes;
   }
 
-  /** Returns the next bytes to write, about {@code bytes} of it: tails in the order of their places; if none has one, the largest get theirs. */
+  /**
+   * What to write next, about {@code bytes} of it: tails in the order of their places; if none has one, the largest get
+   * theirs.
+   */
   Batch next(long bytes) {
     if (placed.isEmpty()) {
       long chosen = 0;

@@ -4,8 +4,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Shuffles that were removed lately, and which attempts that concerns. A shuffle may be written again; task attempts are numbered
- * upwards through the whole application, so segments of attempts known at the removal are dropped, and those of later attempts are taken.
+ * Shuffles that were removed lately, and which attempts that concerns. A shuffle may be written again; task attempts
+ * are numbered upwards through the whole application, so segments of attempts known at the removal are dropped, and
+ * those of later attempts are taken.
  *
  * <p>Thread safe.
  */

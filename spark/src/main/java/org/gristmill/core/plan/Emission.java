@@ -3,8 +3,8 @@ package org.gristmill.core.plan;
 import java.util.BitSet;
 
 /**
- * What a map attempt must write: all partitions, or only those that an earlier attempt of the same map has lost; the others
- * it inherits from {@code base}, or no attempt has them.
+ * What a map attempt must write: all partitions, or only those that an earlier attempt of the same map has lost; the
+ * others it inherits from {@code base}, or no attempt has them.
  */
 public record Emission(boolean all, BitSet partitions, long base) {
   /** Instead of an attempt, where there is none. */
@@ -12,7 +12,7 @@ public record Emission(boolean all, BitSet partitions, long base) {
 
   public static final Emission ALL = new Emission(true, new BitSet(), NOBODY);
 
-  /** The partitions that an attempt wrote to: all but {@code empty}. */
+  /** All partitions except {@code empty}, for which the attempt had nothing. */
   public static Emission without(BitSet empty, int partitions) {
     BitSet written = (BitSet) empty.clone();
     written.flip(0, partitions);

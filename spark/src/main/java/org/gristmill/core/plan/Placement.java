@@ -8,8 +8,8 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
- * Puts partitions on nodes before the reduce tasks exist, so that all nodes are done at the same time; a node's load is its bytes
- * divided by its speed.
+ * Puts partitions on nodes before the reduce tasks exist, so that all nodes are done at the same time; a node's load is
+ * its bytes divided by its speed.
  */
 public final class Placement {
   private record Node(int id, double load) {}
@@ -17,8 +17,8 @@ public final class Placement {
   private Placement() {}
 
   /**
-   * Longest first, each to the node that would be free soonest (OPS, procedure 2). The paper's loop stops one partition short; here
-   * all are placed.
+   * Longest first, each to the node that would be free soonest (OPS, procedure 2). The paper's loop stops one partition
+   * short; here all are placed.
    *
    * @param sizes bytes of each partition
    * @param speeds relative speed of each node, greater than 0
@@ -30,8 +30,7 @@ public final class Placement {
 
   /** The same, onto nodes that already carry {@code loads} (bytes divided by speed). */
   public static int[] longestFirst(long[] sizes, double[] speeds, double[] loads) {
-    PriorityQueue<Node> nodes =
-        new PriorityQueue<>(Comparator.comparingDouble(Node::load).thenComparingInt(Node::id));
+    PriorityQueue<Node> nodes = new PriorityQueue<>(Comparator.comparingDouble(Node::load).thenComparingInt(Node::id));
     for (int n = 0; n < speeds.length; n++) {
       nodes.add(new Node(n, loads[n]));
     }
@@ -46,7 +45,10 @@ public final class Placement {
     return home;
   }
 
-  /** For each partition, largest first, the least loaded node that is not its home, whose loads count too. Needs two nodes. */
+  /**
+   * For each partition, largest first, the least loaded node that is not its home, whose loads count too. Needs two
+   * nodes.
+   */
   public static int[] secondHomes(int[] home, long[] sizes, int nodes) {
     double[] loads = new double[nodes];
     for (int p = 0; p < home.length; p++) {
@@ -64,8 +66,8 @@ public final class Placement {
   }
 
   /**
-   * As many partitions to each node (within one), in their order. Partitions that adaptive execution has one task read lie together
-   * then, and those of two shuffles that are joined lie alike.
+   * As many partitions to each node (within one), in their order. Partitions that adaptive execution has one task read
+   * lie together then, and those of two shuffles that are joined lie alike.
    */
   public static int[] ranges(int partitions, int nodes) {
     return IntStream.range(0, partitions).map(p -> (int) ((long) p * nodes / partitions)).toArray();

@@ -3,9 +3,9 @@ package org.gristmill.core.plan;
 import java.util.Arrays;
 
 /**
- * Where the partitions of a shuffle live: {@code homes[p]} is the executor of partition p, and {@code replicas[p]} the one that
- * keeps it too, or empty if none does. A later plan of the same shuffle has a higher epoch; it differs only where an executor
- * was lost.
+ * Where the partitions of a shuffle live: {@code homes[p]} is the executor of partition p, and {@code replicas[p]} the
+ * one that keeps it too, or empty if none does. A later plan of the same shuffle has a higher epoch; it differs only
+ * where an executor was lost.
  */
 public record Plan(int shuffle, int epoch, String[] homes, String[] replicas) {
   /** A plan without replicas. */

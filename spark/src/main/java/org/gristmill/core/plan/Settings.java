@@ -5,17 +5,17 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Everything that can be turned under {@code spark.gristmill.*}, with defaults and limits; the documentation's table is made from it.
- * Sizes and times are written as Spark's are ({@link Quantity}).
+ * Everything that can be turned under {@code spark.gristmill.*}, with defaults and limits; the documentation's table is
+ * made from it. Sizes and times are written as Spark's are ({@link Quantity}).
  */
 public final class Settings {
-  /** The beginning of all names of settings. */
+  /** The prefix of the names of all settings. */
   public static final String PREFIX = "spark.gristmill.";
 
   /**
-   * One setting. {@code unit} is what a plain number counts: bytes, ms, share, count; or the words allowed. {@code least} and {@code most}
-   * are null where there is no limit; 0 is allowed all the same where it is the default. {@code former} is another name that is still
-   * read, or null.
+   * One setting. {@code unit} is what a plain number counts: bytes, ms, share, count; or the words allowed.
+   * {@code least} and {@code most} are null where there is no limit; 0 is allowed all the same where it is the default.
+   * {@code former} is another name that is still read, or null.
    */
   public record Entry(String key, String unit, String defaultValue, String doc, String least, String most, String former) {
     Entry(String key, String unit, String defaultValue, String doc) {
@@ -83,7 +83,8 @@ public final class Settings {
       "Map statuses ask for a partition's executor, or only for its host.");
   public static final Entry TIMEOUT = new Entry("spark.gristmill.timeout", "ms", "0",
       "The longest wait for a driver, an executor or a disk that does not answer. After it, the awaited data counts as lost, and is made again"
-          + " elsewhere. 0: `spark.network.timeout` (120 s unless it is set).").from("1s").formerly("spark.gristmill.timeoutMs");
+          + " elsewhere. 0: `spark.network.timeout` (120 s unless it is set).")
+      .from("1s").formerly("spark.gristmill.timeoutMs");
 
   public static final List<Entry> ALL = List.of(FALLBACK, BLOCKS_MIN, POOL_BYTES, POOL_PATIENCE, THRESHOLD, PAGE_BYTES,
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
@@ -108,7 +109,10 @@ public final class Settings {
     return value != null || entry.former == null ? value : source.apply(entry.former);
   }
 
-  /** Reads every setting, so that a value that cannot be ends the application at its start; one exception names all of them. */
+  /**
+   * Reads every setting, so that a value that cannot be ends the application at its start; one exception names all of
+   * them.
+   */
   public void check() {
     List<String> faults = new ArrayList<>();
     for (Entry entry : ALL) {

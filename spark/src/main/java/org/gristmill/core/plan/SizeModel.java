@@ -3,8 +3,8 @@ package org.gristmill.core.plan;
 import java.util.Arrays;
 
 /**
- * Predicts partition sizes from samples taken while maps run: {@code size_i = a_i * input + b_i} by least squares, one line
- * per partition (OPS, formula 1). A sample is (input done so far, bytes per partition so far).
+ * Predicts partition sizes from samples taken while maps run: {@code size_i = a_i * input + b_i} by least squares, one
+ * line per partition (OPS, formula 1). A sample is (input done so far, bytes per partition so far).
  */
 public final class SizeModel {
   /** Below this share of explained variance a line says nothing, and the caller should not trust the sizes. */

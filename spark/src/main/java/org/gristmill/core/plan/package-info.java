@@ -2,7 +2,8 @@
  * Where partitions live, what attempts must emit, and the settings.
  *
  * <p>In: settings, executors, sizes of the first map outputs.<br>
- * Out: values that travel in messages ({@link Plan}, {@link Emission}, {@link Lineage}); predicted sizes; placements.<br>
+ * Out: values that travel in messages ({@link Plan}, {@link Emission}, {@link Lineage}); predicted sizes;
+ * placements.<br>
  * Called by: the driver, which decides; senders and readers, which obey.<br>
  * Never: does input or output, holds state of a shuffle, or uses Spark.
  */

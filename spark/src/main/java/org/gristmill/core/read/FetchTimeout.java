@@ -10,8 +10,9 @@ import java.util.concurrent.TimeoutException;
 import org.gristmill.core.plan.Settings;
 
 /**
- * The limit of a wait for data of another executor: the time-out since anything last came from there, and at most ten time-outs in all.
- * Pieces queue up at a home from which many tasks read, so one piece may take longer than the time-out.
+ * The limit of a wait for data of another executor: the time-out since anything last came from there, and at most ten
+ * time-outs in all. Pieces queue up at a home from which many tasks read, so one piece may take longer than the
+ * time-out.
  */
 public final class FetchTimeout {
   private static final int TIMEOUTS_MAX = 10;

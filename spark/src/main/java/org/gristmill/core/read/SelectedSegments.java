@@ -3,6 +3,7 @@ package org.gristmill.core.read;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
@@ -11,24 +12,33 @@ import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.format.Segment;
 
 /**
- * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, up to
- * {@code readBytes} at a time; from another executor {@code aheadBytes} are under way while they are being used, and always one piece.
+ * Walks over the segments that a reader takes from one partition. Neighbours in the file are read together, as a piece.
  *
- * <p>The end is where the last selected segment has been given, and nothing else: a walk that stops before is an exception.
+ * <p>The end is where the last selected segment has been given, and nothing else: a walk that stops before is an
+ * exception.
  *
- * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes as a sort shuffle
- * reads it where all is local. Spark promises no order, but programs that take the first or the last of a few records expect one.
+ * <p>Segments of a piece come in the order of maps, not as they arrived: so a partition that is read in one piece comes
+ * as a sort shuffle reads it where all is local. Spark promises no order, but programs that take the first or the last
+ * of a few records expect one. Where a reader asks for it, several pieces are held in memory and put into that order.
  */
 public final class SelectedSegments {
-  private static final Comparator<PartitionIndex.Entry> AS_WRITTEN =
-      Comparator.comparingInt(PartitionIndex.Entry::mapIndex).thenComparingInt(PartitionIndex.Entry::sequence);
+  private static final Comparator<Arrived> AS_WRITTEN = Comparator.<Arrived>comparingInt(a -> a.segment.mapIndex())
+      .thenComparingInt(a -> a.segment.sequence());
 
-  /** Neighbouring segments that are read together, and then used in this order. */
-  private record Range(long offset, int bytes, List<PartitionIndex.Entry> segments) {
-    Range {
-      segments.sort(AS_WRITTEN);
-    }
-  }
+  /**
+   * How a reader takes a partition.
+   *
+   * @param readBytes of a piece, unless a segment alone is larger
+   * @param aheadBytes under way from another executor while earlier ones are being used; one piece is always
+   * @param orderBytes of pieces that are put into the order of maps together; one piece is always
+   */
+  public record Limits(int readBytes, long aheadBytes, long orderBytes) {}
+
+  /** Neighbouring segments that are read together. */
+  private record Range(long offset, int bytes, List<PartitionIndex.Entry> segments) {}
+
+  /** A segment in the bytes of its piece. */
+  private record Arrived(PartitionIndex.Entry segment, byte[] bytes, int at) {}
 
   private record Fetch(Range range, CompletableFuture<byte[]> bytes) {}
 
@@ -37,22 +47,21 @@ public final class SelectedSegments {
   private final Iterator<Range> ranges;
   private final ArrayDeque<Fetch> underWay = new ArrayDeque<>();
   private final long aheadBytes;
+  private final long orderBytes;
   private final int selected;
   private int given;
   private long underWayBytes;
-  private Iterator<PartitionIndex.Entry> inRange = List.<PartitionIndex.Entry>of().iterator();
-  private long rangeOffset;
-  private byte[] bytes;
-  private int bodyAt;
+  private Iterator<Arrived> arrived = Collections.emptyIterator();
+  private Arrived now;
   private PartitionIndex.Entry segment;
 
-  public SelectedSegments(PartitionSource source, List<PartitionIndex.Entry> segments, int readBytes, long aheadBytes,
-      FetchMetrics metrics) {
+  public SelectedSegments(PartitionSource source, List<PartitionIndex.Entry> segments, Limits limits, FetchMetrics metrics) {
     this.source = source;
     this.metrics = metrics;
-    this.aheadBytes = source.local() ? 0 : aheadBytes;
+    aheadBytes = source.local() ? 0 : limits.aheadBytes;
+    orderBytes = limits.orderBytes;
     selected = segments.size();
-    ranges = ranges(segments, readBytes).iterator();
+    ranges = ranges(segments, limits.readBytes).iterator();
   }
 
   /** Asks another executor for the first pieces, so that they are under way before they are wanted. */
@@ -70,31 +79,46 @@ public final class SelectedSegments {
     }
   }
 
-  /** Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is not. */
+  /**
+   * Goes to the next segment; false after the last. The segment is as it was written, or an exception says which is
+   * not.
+   */
   public boolean next() throws IOException {
     if (given == selected) {
       return false;
     }
-    while (!inRange.hasNext()) {
+    while (!arrived.hasNext()) {
+      arrived = inOrder();
+    }
+    now = arrived.next();
+    segment = now.segment;
+    given++;
+    check(now.bytes, now.at);
+    return true;
+  }
+
+  /** Takes the next pieces, and gives their segments in the order of maps. */
+  private Iterator<Arrived> inOrder() throws IOException {
+    List<Arrived> segments = new ArrayList<>();
+    long held = 0;
+    do {
       ask();
       if (underWay.isEmpty()) {
         throw new IllegalStateException("partition " + source.partition() + " of shuffle " + source.shuffle() + " would end after "
             + given + " of " + selected + " segments: this is a fault in Gristmill, please report it");
       }
-      Fetch first = underWay.remove();
-      underWayBytes -= first.range.bytes;
-      arrive(first);
-    }
-    segment = inRange.next();
-    given++;
-    int at = (int) (segment.offset() - rangeOffset);
-    check(at);
-    bodyAt = at + Segment.HEADER_BYTES;
-    return true;
+      Range range = underWay.element().range;
+      byte[] bytes = arrive();
+      held += range.bytes;
+      range.segments.forEach(s -> segments.add(new Arrived(s, bytes, (int) (s.offset() - range.offset))));
+      ask();
+    } while (!underWay.isEmpty() && held + underWay.element().range.bytes <= orderBytes);
+    segments.sort(AS_WRITTEN);
+    return segments.iterator();
   }
 
   /** Throws if the present segment is not the one that the index names, with the bytes that were written. */
-  private void check(int at) throws IOException {
+  private void check(byte[] bytes, int at) throws IOException {
     if (!Segment.intact(bytes, at, segment.bytes())) {
       throw new CorruptSegmentException(segment.mapIndex(), "does not have its checksum");
     }
@@ -108,11 +132,11 @@ public final class SelectedSegments {
 
   /** The bytes that hold the present segment's body, at {@link #bodyAt} for {@link #bodyBytes}. */
   public byte[] bytes() {
-    return bytes;
+    return now.bytes;
   }
 
   public int bodyAt() {
-    return bodyAt;
+    return now.at + Segment.HEADER_BYTES;
   }
 
   public int bodyBytes() {
@@ -124,9 +148,12 @@ public final class SelectedSegments {
     return segment.records();
   }
 
-  private void arrive(Fetch fetch) throws IOException {
+  /** Waits for the first piece under way. */
+  private byte[] arrive() throws IOException {
     long start = System.nanoTime();
-    bytes = source.await(fetch.bytes);
+    Fetch fetch = underWay.remove();
+    underWayBytes -= fetch.range.bytes;
+    byte[] bytes = source.await(fetch.bytes);
     if (bytes.length != fetch.range.bytes) {
       throw new IOException("asked for " + fetch.range.bytes + " bytes of a partition, got " + bytes.length);
     }
@@ -136,8 +163,7 @@ public final class SelectedSegments {
       metrics.waited((System.nanoTime() - start) / 1_000_000);
       metrics.fetchedElsewhere(bytes.length);
     }
-    rangeOffset = fetch.range.offset;
-    inRange = fetch.range.segments.iterator();
+    return bytes;
   }
 
   private static List<Range> ranges(List<PartitionIndex.Entry> segments, int readBytes) {

@@ -9,9 +9,9 @@ import java.util.TreeMap;
 import org.gristmill.core.format.PartitionIndex;
 
 /**
- * The segments that a reader may take from a partition: all segments of the winning attempt of every map, each once, and
- * nothing else. Segments of failed, killed, speculative and zombie attempts are left aside; of a segment that was sent
- * twice one copy is taken; a winner with a segment missing is named, so that the caller can raise a fetch failure.
+ * The segments that a reader may take from a partition: all segments of the winning attempt of every map, each once,
+ * and nothing else. Segments of failed, killed, speculative and zombie attempts are left aside; of a segment that was
+ * sent twice one copy is taken; a winner with a segment missing is named, so that the caller can raise a fetch failure.
  */
 public final class WinningSegments {
   /** The segments to read, in the order of the file, and the map indexes whose winner is incomplete. */

@@ -12,23 +12,25 @@ import org.gristmill.core.lifecycle.UnavailableException;
 import org.gristmill.core.plan.Plan;
 
 /**
- * Early merge and early shuffle at the sending side. Segments of all map tasks of this executor queue up per partition; one
- * thread sends them to the homes that the plan names, asynchronously, within a window of bytes per home. Where partitions have
- * a replica each has a second queue, for that; a segment's memory is free when its last copy has arrived.
+ * Early merge and early shuffle at the sending side. Segments of all map tasks of this executor queue up per partition;
+ * one thread sends them to the homes that the plan names, asynchronously, within a window of bytes per home. Where
+ * partitions have a replica each has a second queue, for that; a segment's memory is free when its last copy has
+ * arrived.
  *
  * <p>Once a plan is known, the outbox sends, in this order:
  * <ol>
  * <li>a partition that has a full page;
  * <li>if the pool is pressed (over the threshold, or a writer waits): any partition, the fullest first;
  * <li>if the shuffle is being flushed: everything;
- * <li>if nothing was sent for a while: every partition with an eighth of a page, so that little is left when the last map ends.
+ * <li>if nothing was sent for a while: every partition with an eighth of a page, so that little is left when the last
+ *     map ends.
  * </ol>
  * A parcel that fails goes back to the front of its queues, so that a changed plan sends it elsewhere; after
- * {@code triesMax} failures in a row its segments are dropped and readers will find them missing. A segment may so arrive
- * twice; readers take one. A parcel of which nothing is heard for {@code timeoutMs} has failed.
+ * {@code triesMax} failures in a row its segments are dropped and readers will find them missing. A segment may so
+ * arrive twice; readers take one. A parcel of which nothing is heard for {@code timeoutMs} has failed.
  *
- * <p>Should the thread end, or its books not add up, the outbox is broken: its pages are freed, flushes fail, and so does every
- * {@link #add} from then on, with the exception of that thread.
+ * <p>Should the thread end, or its books not add up, the outbox is broken: its pages are freed, flushes fail, and so
+ * does every {@link #add} from then on, with the exception of that thread.
  */
 public final class Outbox implements AutoCloseable {
   private static final int IDLE_MS = 100;
@@ -157,7 +159,10 @@ public final class Outbox implements AutoCloseable {
     notifyAll();
   }
 
-  /** Sends all that is queued; completes with true when everything has arrived, with false if segments had to be dropped. */
+  /**
+   * Sends all that is queued; completes with true when everything has arrived, with false if segments had to be
+   * dropped.
+   */
   public synchronized CompletableFuture<Boolean> flush(int shuffle) {
     if (broken != null) {
       return CompletableFuture.failedFuture(broken);
@@ -184,7 +189,10 @@ public final class Outbox implements AutoCloseable {
     }
   }
 
-  /** Parcels sent so far, their bytes, the bytes of them that left before a flush, parcels that failed, segments given up. */
+  /**
+   * Parcels sent so far, their bytes, the bytes of them that left before a flush, parcels that failed, segments given
+   * up.
+   */
   public record Counters(long parcels, long sentBytes, long earlyBytes, long failedParcels, long droppedSegments) {}
 
   public synchronized Counters counters() {
@@ -300,8 +308,8 @@ public final class Outbox implements AutoCloseable {
   }
 
   /**
-   * Whether the sender must look at what was just queued. It is not woken for each segment: while the pool is pressed and all homes
-   * that it sends to have their windows full, that would be often, and for nothing.
+   * Whether the sender must look at what was just queued. It is not woken for each segment: while the pool is pressed
+   * and all homes that it sends to have their windows full, that would be often, and for nothing.
    */
   private boolean mayLeave(Shuffle s, int queue) {
     boolean pressed = pool.pressed(limits.threshold);

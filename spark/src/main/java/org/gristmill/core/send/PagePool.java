@@ -1,11 +1,11 @@
 package org.gristmill.core.send;
 
 /**
- * The memory of an executor's pages: one budget for all its map tasks, from the moment a segment is written until it has
- * reached its home. A request waits while the budget is used up (OPS, procedure 1: allocateNewPage blocks).
+ * The memory of an executor's pages: one budget for all its map tasks, from the moment a segment is written until it
+ * has reached its home. A request waits while the budget is used up (OPS, procedure 1: allocateNewPage blocks).
  *
- * <p>Nothing can hang on it: what frees pages is the outbox, which needs no page to do so; and should no page come free for
- * {@code patienceMs}, the waiter is let through over budget and the event is counted.
+ * <p>Nothing can hang on it: what frees pages is the outbox, which needs no page to do so; and should no page come free
+ * for {@code patienceMs}, the waiter is let through over budget and the event is counted.
  */
 public final class PagePool {
   /** Where the budget's memory is really reserved (Spark's memory manager); grants all or nothing. */
@@ -35,8 +35,9 @@ public final class PagePool {
   }
 
   /**
-   * Takes {@code bytes} of the budget; waits for them if need be. A request above the whole budget passes when the pool is
-   * empty. {@code beforeWaiting} runs, outside of any lock of this pool, once the pool counts as pressed by this request.
+   * Takes {@code bytes} of the budget; waits for them if need be. A request above the whole budget passes when the pool
+   * is empty. {@code beforeWaiting} runs, outside of any lock of this pool, once the pool counts as pressed by this
+   * request.
    */
   public void acquire(int bytes, Runnable beforeWaiting) throws InterruptedException {
     synchronized (this) {

@@ -8,7 +8,10 @@ import org.gristmill.core.format.Message;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Calls of an executor to the driver, from the thread that needs the answer, or from one of its own where nobody may wait. */
+/**
+ * Calls of an executor to the driver, from the thread that needs the answer, or from one of its own where nobody may
+ * wait.
+ */
 final class DriverLine implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
 
@@ -41,7 +44,10 @@ final class DriverLine implements AutoCloseable {
     return ((Message.Done) spark.ask(message, 2 * timeoutMs)).ok();
   }
 
-  /** Calls the driver from a thread for that, again every second until the call returns true or this is closed. Never blocks. */
+  /**
+   * Calls the driver from a thread for that, again every second until the call returns true or this is closed. Never
+   * blocks.
+   */
   void untilDone(String what, BooleanSupplier call) {
     Runnable attempt = () -> {
       boolean done = false;

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The driver's part in the shuffle: hands the executors' messages to the {@link Coordinator}, tells executors its plans, and has them
- * flush. Messages are handled one at a time.
+ * The driver's part in the shuffle: hands the executors' messages to the {@link Coordinator}, tells executors its
+ * plans, and has them flush. Messages are handled one at a time.
  */
 public final class DriverNode implements Coordinator.Announcer {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
@@ -109,9 +109,9 @@ public final class DriverNode implements Coordinator.Announcer {
       PlanUpdate placed = coordinator.placed(m.shuffle());
       return done(placed == null ? new Message.Done(coordinator.has(m.shuffle())) : new Message.Planned(placed));
     } else if (message instanceof Message.Locate m) {
-      Location location =
-          coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
-      return done(location == null ? new Message.Done(false)
+      Location location = coordinator.locate(m.shuffle(), m.start(), m.end(), m.attempt(), m.stage(), m.statusesFrom());
+      return done(location == null
+          ? new Message.Done(false)
           : new Message.Located(location.lineage().version() == m.lineage() ? location.with(null) : location));
     } else if (message instanceof Message.ReadingEnds m) {
       return done(new Message.Done(coordinator.readingEnds(m.shuffle(), m.attempt())));
@@ -137,8 +137,8 @@ public final class DriverNode implements Coordinator.Announcer {
   }
 
   /**
-   * An executor is being decommissioned: its partitions get new homes, and it sends there what it has. Completes when that has arrived
-   * for all shuffles, with false if something has not.
+   * An executor is being decommissioned: its partitions get new homes, and it sends there what it has. Completes when
+   * that has arrived for all shuffles, with false if something has not.
    */
   private CompletableFuture<Boolean> handOver(String executor) {
     List<CompletableFuture<Boolean>> answers = new ArrayList<>();

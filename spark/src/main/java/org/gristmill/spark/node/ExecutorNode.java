@@ -35,8 +35,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One executor's part in the shuffle, shared by all its tasks: the page pool and outbox for what its maps write, the store for
- * the partitions that live here, and the line to the driver.
+ * One executor's part in the shuffle, shared by all its tasks: the page pool and outbox for what its maps write, the
+ * store for the partitions that live here, and the line to the driver.
  */
 public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   /** Everything is logged under the package that users know. */
@@ -97,8 +97,9 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
         settings.number(Settings.SEND_RETRY), timeoutMs, settings.word(Settings.RECOVERY).equals("replicate") ? 2 : 1);
     pool = new PagePool(budget, GRAIN_BYTES, settings.number(Settings.POOL_PATIENCE), spark.poolMemory());
     store = store(settings, ".store", this::storeFailed);
-    sent = settings.word(Settings.RECOVERY).equals("resend") ? store(settings, ".sent", (shuffle, cause) -> LOG.warn(
-        "Copies of sent segments of shuffle {} can no longer be stored here; if a home is lost, maps will run again", shuffle, cause))
+    sent = settings.word(Settings.RECOVERY).equals("resend")
+        ? store(settings, ".sent", (shuffle, cause) -> LOG.warn(
+            "Copies of sent segments of shuffle {} can no longer be stored here; if a home is lost, maps will run again", shuffle, cause))
         : null;
     outbox = new Outbox(pool, this, this::planWanted, limits);
     metrics = new NodeMetrics().with("sentParcels", () -> outbox.counters().parcels())
@@ -183,7 +184,9 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     outbox.add(shuffle, partition, segment);
   }
 
-  /** A reader takes {@code chosen} bytes of a partition, and knows {@code losers} bytes there that no reader will take. */
+  /**
+   * A reader takes {@code chosen} bytes of a partition, and knows {@code losers} bytes there that no reader will take.
+   */
   public void opened(boolean local, long chosen, long losers) {
     (local ? localBytes : remoteBytes).add(chosen);
     loserBytes.add(losers);
@@ -231,7 +234,9 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   // Messages from the driver:
 
-  /** A plan is made or has changed: lets the outbox send by it, and sends again what partitions that have moved need. */
+  /**
+   * A plan is made or has changed: lets the outbox send by it, and sends again what partitions that have moved need.
+   */
   public void planned(PlanUpdate update) {
     update.executors().forEach(executor -> homes.put(executor.id(), executor));
     int shuffle = update.plan().shuffle();
@@ -248,8 +253,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   }
 
   /**
-   * This executor is being decommissioned: hands its partitions over to others, and returns when these have them, or when that cannot
-   * be done; the maps of what is lost then run again when a reader needs it.
+   * This executor is being decommissioned: hands its partitions over to others, and returns when these have them, or
+   * when that cannot be done; the maps of what is lost then run again when a reader needs it.
    */
   public void handOver() {
     long sentBefore = -1;
@@ -266,14 +271,19 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     }
   }
 
-  /** An executor takes no parcels any more, because it is being decommissioned. It may not be able to tell the driver itself. */
+  /**
+   * An executor takes no parcels any more, because it is being decommissioned. It may not be able to tell the driver
+   * itself.
+   */
   public void refused(String home) {
     if (refusing.add(home)) {
       driver.untilDone("say that executor " + home + " is leaving", () -> driver.isDone(new Message.Refused(home)));
     }
   }
 
-  /** Sends all that waits of a shuffle; completes when it has arrived, with false if something could not be delivered. */
+  /**
+   * Sends all that waits of a shuffle; completes when it has arrived, with false if something could not be delivered.
+   */
   public CompletableFuture<Boolean> flushed(int shuffle) {
     return refills.getOrDefault(shuffle, CompletableFuture.completedFuture(true))
         .thenCompose(refilled -> outbox.flush(shuffle).thenApply(arrived -> refilled && arrived))

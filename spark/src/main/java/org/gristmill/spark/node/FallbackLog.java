@@ -3,8 +3,8 @@ package org.gristmill.spark.node;
 import org.slf4j.Logger;
 
 /**
- * Says in the driver's log whether the plugin is at work: one INFO line when the first shuffle is ours; one WARN line when none is, as soon as
- * that is sure, which for reasons that lie in single shuffles is the end of the application.
+ * Says in the driver's log whether the plugin is at work: one INFO line when the first shuffle is ours; one WARN line
+ * when none is, as soon as that is sure, which for reasons that lie in single shuffles is the end of the application.
  */
 public final class FallbackLog {
   private final Logger log;

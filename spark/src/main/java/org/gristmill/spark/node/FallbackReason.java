@@ -23,7 +23,10 @@ public interface FallbackReason {
   /** The reason in a sentence for the log, and what can be done about it, if it holds. */
   Optional<String> check(Shuffle shuffle);
 
-  /** True if the shuffle would be wrong with us, not only no faster: then {@code spark.gristmill.fallback=false} is an error. */
+  /**
+   * True if the shuffle would be wrong with us, not only no faster: then {@code spark.gristmill.fallback=false} is an
+   * error.
+   */
   default boolean mustFallBack() {
     return true;
   }
@@ -58,7 +61,8 @@ public interface FallbackReason {
   record TooManyPartitions() implements FallbackReason {
     @Override
     public Optional<String> check(Shuffle s) {
-      return s.partitions() <= PartitionIndex.PARTITIONS_MAX ? Optional.empty()
+      return s.partitions() <= PartitionIndex.PARTITIONS_MAX
+          ? Optional.empty()
           : Optional.of("it has " + s.partitions() + " partitions, at most " + PartitionIndex.PARTITIONS_MAX + " can be named");
     }
 
@@ -104,7 +108,8 @@ public interface FallbackReason {
     @Override
     public Optional<String> check(Shuffle s) {
       String set = s.conf.get(KEY, SPARKS_OWN).trim();
-      return set.equals(SPARKS_OWN) ? Optional.empty()
+      return set.equals(SPARKS_OWN)
+          ? Optional.empty()
           : Optional.of(KEY + " is " + set + ", which would not get our files; remove that setting to use Gristmill and local disks");
     }
   }
@@ -124,8 +129,10 @@ public interface FallbackReason {
   record OneProcess() implements FallbackReason {
     @Override
     public Optional<String> check(Shuffle s) {
-      return s.oneProcess ? Optional.of("driver and executor are one process, there is nowhere to send to; use a cluster, or"
-          + " --master \"local-cluster[2,1,1024]\" for executors of their own on this machine") : Optional.empty();
+      return s.oneProcess
+          ? Optional.of("driver and executor are one process, there is nowhere to send to; use a cluster, or"
+              + " --master \"local-cluster[2,1,1024]\" for executors of their own on this machine")
+          : Optional.empty();
     }
 
     @Override
@@ -139,7 +146,8 @@ public interface FallbackReason {
     public Optional<String> check(Shuffle s) {
       long blocks = s.maps() * s.partitions();
       long least = s.settings.number(Settings.BLOCKS_MIN);
-      return blocks >= least ? Optional.empty()
+      return blocks >= least
+          ? Optional.empty()
           : Optional.of("it has " + blocks + " blocks (maps times partitions), fewer than " + Settings.BLOCKS_MIN.key() + "=" + least
               + ": there is nothing to gain; set that lower to use it all the same");
     }

@@ -23,7 +23,10 @@ public interface SparkExecutor {
   /** Places files in Spark's local folders, one for each shuffle and disk, with names that end with {@code suffix}. */
   PageStore.FileChooser files(String suffix);
 
-  /** Delivers messages of the driver to the node from now on, and registers it with the driver. Throws if the driver does not answer. */
+  /**
+   * Delivers messages of the driver to the node from now on, and registers it with the driver. Throws if the driver
+   * does not answer.
+   */
   void register(ExecutorNode node, long timeoutMs);
 
   /** Sends a message to the driver and waits for the answer, at most for the time-out. */

@@ -4,7 +4,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 
-/** Executors that parcels do not reach. The log names each once, until one reaches it again; every parcel is at DEBUG. */
+/**
+ * Executors that parcels do not reach. The log names each once, until one reaches it again; every parcel is at DEBUG.
+ */
 final class UnreachableExecutors {
   private final Logger log;
   private final Set<String> unreachable = ConcurrentHashMap.newKeySet();

@@ -4,19 +4,21 @@ import java.util.Arrays;
 import java.util.Comparator;
 
 /**
- * Puts keys in order by numbering them. The keys do not move, so nothing that the garbage collector must know of is written.
+ * Puts keys in order by numbering them. The keys do not move, so nothing that the garbage collector must know of is
+ * written.
  * <ol>
- * <li>A guess: strings and whole numbers are in their natural order, or in the opposite one. So they are sorted by the first bits by
- *     which they differ ({@link KeyPrefix}), which lie in one array, each followed by its number. Where these bits are
- *     equal, the comparator decides.
- * <li>The comparator is asked whether that was right, once for each two neighbours that the bits alone have put in order.
+ * <li>A guess: strings and whole numbers are in their natural order, or in the opposite one. So they are sorted by the
+ *     first bits by which they differ ({@link KeyPrefix}), which lie in one array, each followed by its number. Where
+ *     these bits are equal, the comparator decides.
+ * <li>The comparator is asked whether that was right, once for each two neighbours that the bits alone have put in
+ *     order.
  * <li>If there are no such bits, or the comparator says no: a stable merge sort of the numbers, by the comparator.
  * </ol>
- * Either way equal keys stay in their order. A comparison reads two keys from anywhere in memory; to ask for one for each key
- * and not for twenty halves a reduce task's work.
+ * Either way equal keys stay in their order. A comparison reads two keys from anywhere in memory; to ask for one for
+ * each key and not for twenty halves a reduce task's work.
  *
- * <p>The merge sort is not the JDK's, because other code uses that with other arrays and orders. The JIT compiler's assumptions did not
- * hold, and it compiled the methods five times in an executor with 256 reduce tasks.
+ * <p>The merge sort is not the JDK's, because other code uses that with other arrays and orders. The JIT compiler's
+ * assumptions did not hold, and it compiled the methods five times in an executor with 256 reduce tasks.
  */
 final class KeyOrder<K> {
   private static final int GUESSED_MIN = 32;

@@ -1,8 +1,8 @@
 package org.gristmill.spark.reader;
 
 /**
- * Numbers in the natural order of keys, as far as 64 bits go: of two keys with different numbers the one with the lesser number is
- * the lesser key.
+ * Numbers in the natural order of keys, as far as 64 bits go: of two keys with different numbers the one with the
+ * lesser number is the lesser key.
  */
 final class KeyPrefix {
   private static final int CHARACTERS = 8;

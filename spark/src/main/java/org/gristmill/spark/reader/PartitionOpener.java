@@ -25,11 +25,11 @@ import org.slf4j.LoggerFactory;
  * <ol>
  * <li>The winners, and which of them have data in a partition, come from Spark's own map statuses.
  * <li>The driver says where the partitions live, and which attempts wrote the other partitions of a partial attempt.
- * <li>The home says what it holds. If a winner is incomplete: once, all executors deliver what they still have, and we look
- *     again; then, if homes have changed meanwhile, we look there.
- * <li>If it still is, or if the home cannot be read: the driver is told. Where nothing is lost, because a replica takes over or
- *     senders send again, we look there; else the map outputs in question are no longer registered, the task fails with a fetch
- *     failure, and Spark runs those maps again.
+ * <li>The home says what it holds. If a winner is incomplete: once, all executors deliver what they still have, and we
+ *     look again; then, if homes have changed meanwhile, we look there.
+ * <li>If it still is, or if the home cannot be read: the driver is told. Where nothing is lost, because a replica takes
+ *     over or senders send again, we look there; else the map outputs in question are no longer registered, the task
+ *     fails with a fetch failure, and Spark runs those maps again.
  * </ol>
  */
 public final class PartitionOpener {
@@ -48,14 +48,13 @@ public final class PartitionOpener {
   private final int stage;
   private final long statusesFrom;
   private final boolean allMaps;
-  private final int readBytes;
-  private final long aheadBytes;
+  private final SelectedSegments.Limits limits;
   private final Map<Integer, Map<Integer, Long>> winners;
   private Location location;
   private boolean flushed;
 
   public PartitionOpener(ExecutorNode node, PartitionSources remote, MapStatuses statuses, ReadMetrics metrics, TaskContext context,
-      int shuffle, boolean allMaps, int start, int end, int readBytes, long aheadBytes) {
+      int shuffle, boolean allMaps, int start, int end, SelectedSegments.Limits limits) {
     this.node = node;
     this.remote = remote;
     this.statuses = statuses;
@@ -66,8 +65,7 @@ public final class PartitionOpener {
     attempt = context.taskAttemptId();
     stage = context.stageId();
     this.allMaps = allMaps;
-    this.readBytes = readBytes;
-    this.aheadBytes = aheadBytes;
+    this.limits = limits;
     statusesFrom = statuses.epoch(); // first: the winners are at least as new
     winners = statuses.winners();
     location = locate(); // also if there is nothing to read: the driver must know the tasks that found nothing
@@ -98,14 +96,15 @@ public final class PartitionOpener {
     while (true) {
       Executor home = location.homes().get(partition - start);
       PartitionSource source = home.id().equals(node.executorId())
-          ? new PartitionSource.Local(node.store(), shuffle, partition) : remote.remote(home, shuffle, partition);
+          ? new PartitionSource.Local(node.store(), shuffle, partition)
+          : remote.remote(home, shuffle, partition);
       try {
         PartitionIndex index = source.index();
         WinningSegments.Selection selection = WinningSegments.select(index, writers(partition));
         if (selection.complete()) {
           long chosen = bytes(selection.segments());
           node.opened(source.local(), chosen, allMaps ? bytes(index.entries()) - chosen : 0);
-          return new SelectedSegments(source, selection.segments(), readBytes, aheadBytes, metrics);
+          return new SelectedSegments(source, selection.segments(), limits, metrics);
         }
         if (!flush() && !relocated()) {
           Map<Integer, Long> incomplete = new TreeMap<>(winners.get(partition));
@@ -137,7 +136,10 @@ public final class PartitionOpener {
     return failure(partition, winners.get(partition), home, "executor " + home + " cannot be read: " + error.getMessage());
   }
 
-  /** A partition has given another number of records than its maps wrote: their output is made again, wherever the fault is. */
+  /**
+   * A partition has given another number of records than its maps wrote: their output is made again, wherever the fault
+   * is.
+   */
   RuntimeException miscounted(int partition, long came, long written) {
     return failure(partition, winners.get(partition), "", came + " of " + written + " records came from executor "
         + location.homes().get(partition - start).id() + "; the maps that wrote them run again. If this comes again, set"

@@ -13,14 +13,14 @@ import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
 /**
- * The records of a reduce task's partitions. Segments are deserialised one after the other; where serialiser and codec allow
- * it, all segments of a partition as one stream, which saves setting up a decompressor for each.
+ * The records of a reduce task's partitions. Segments are deserialised one after the other; where serialiser and codec
+ * allow it, all segments of a partition as one stream, which saves setting up a decompressor for each.
  *
- * <p>A task of adaptive execution reads many small partitions, which lie on many executors: some are opened ahead, so that these
- * executors and their disks work side by side.
+ * <p>A task of adaptive execution reads many small partitions, which lie on many executors: some are opened ahead, so
+ * that these executors and their disks work side by side.
  *
- * <p>The records are counted. If a partition ends with more or fewer than its segments hold, by their headers and by the index, the task
- * fails with a fetch failure.
+ * <p>The records are counted. If a partition ends with more or fewer than its segments hold, by their headers and by
+ * the index, the task fails with a fetch failure.
  */
 public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object>> {
   /** Partitions that are open at a time. */
@@ -81,7 +81,9 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
     return records.next();
   }
 
-  /** The next segment, or the next partition's segments joined; null after moving to another partition or at the end. */
+  /**
+   * The next segment, or the next partition's segments joined; null after moving to another partition or at the end.
+   */
   private InputStream nextBody() {
     if (segments == null) {
       while (ahead.size() < OPENED_MAX && partitions.hasNext()) {

@@ -15,13 +15,14 @@ import scala.collection.Iterator;
 
 /**
  * Sorts a reduce task's records by key in memory. Spark's own sorter estimates its memory about a hundred times in each
- * partition, each time by walking over hundreds of records; with 512 partitions of some megabytes that was 29 % of a reduce task's
- * work. This one measures some tens of records, some tens of times.
+ * partition, each time by walking over hundreds of records; with 512 partitions of some megabytes that was 29 % of a
+ * reduce task's work. This one measures some tens of records, some tens of times.
  * <ol>
- * <li>Gather: at 64 records, 128 and so on, and every 4096 in the end, the last ones are measured, and memory is asked for until
- *     the next time.
+ * <li>Gather: at 64 records, 128 and so on, and every 4096 in the end, the last ones are measured, and memory is asked
+ *     for until the next time.
  * <li>Not granted: all goes to Spark's sorter, first what was gathered; it can merge from disk.
- * <li>Granted: sort, and give out. Should another operator of the task need memory meanwhile, what is left goes to a file.
+ * <li>Granted: sort, and give out. Should another operator of the task need memory meanwhile, what is left goes to a
+ *     file.
  * </ol>
  */
 public final class RecordSorter<K, C> {

@@ -16,8 +16,9 @@ import scala.Tuple3;
 /**
  * Adds up the {@link Digest} of a map task, record by record.
  *
- * <p>A row of SQL has its columns told apart without their types. It is one word of eight bytes for each 64 columns (which are null), one for each
- * column, and bytes of any length, to which a column's word may point (offset and length, 32 bits each):
+ * <p>A row of SQL has its columns told apart without their types. It is one word of eight bytes for each 64 columns
+ * (which are null), one for each column, and bytes of any length, to which a column's word may point (offset and
+ * length, 32 bits each):
  *
  * <pre>
  *  | length 4 | nulls 8 ... | column 8 | column 8 | ... | bytes ... |

@@ -48,7 +48,9 @@ public final class GrowingBuffer extends OutputStream {
     length = count;
   }
 
-  /** The array, with room for {@code count} bytes at {@link #length()}; {@link #wrote} says how many of them are there. */
+  /**
+   * The array, with room for {@code count} bytes at {@link #length()}; {@link #wrote} says how many of them are there.
+   */
   byte[] room(int count) {
     ensure(count);
     return bytes;

@@ -9,18 +9,21 @@ import net.jpountz.xxhash.XXHash32;
 import net.jpountz.xxhash.XXHashFactory;
 
 /**
- * The stream that Spark's LZ4 codec reads, written from array to array. The codec's own stream allocates two buffers of a block and
- * a checksum with a finaliser each time; with many maps and partitions a body has hardly more bytes than that.
+ * The stream that Spark's LZ4 codec reads, written from array to array. The codec's own stream allocates two buffers of
+ * a block and a checksum with a finaliser each time; with many maps and partitions a body has hardly more bytes than
+ * that.
  *
- * <p>After a block's worth of bytes that hardly got smaller the next ones are stored as they are: compressing random text, which gains
- * nothing, is an eighth of a map task. One writer serves one task, so it measures that task's records only.
+ * <p>After a block's worth of bytes that hardly got smaller the next ones are stored as they are: compressing random
+ * text, which gains nothing, is an eighth of a map task. One writer serves one task, so it measures that task's records
+ * only.
  *
  * <pre>
  *  | "LZ4Block" 8 | token 1 | stored bytes 4 | bytes 4 | xxHash32 4 | block |   ...   and last one header of 0 bytes
  * </pre>
  *
- * Numbers are little endian. The token is 0x10 for a block as it was, 0x20 for a compressed one, plus the logarithm to the base 2
- * of the size that no block exceeds, less 10. Of the checksum, which is of the uncompressed bytes, 28 bits count.
+ * Numbers are little endian. The token is 0x10 for a block as it was, 0x20 for a compressed one, plus the logarithm to
+ * the base 2 of the size that no block exceeds, less 10. Of the checksum, which is of the uncompressed bytes, 28 bits
+ * count.
  */
 public final class Lz4Blocks implements BodyWriter {
   private static final byte[] MAGIC = "LZ4Block".getBytes(StandardCharsets.US_ASCII);

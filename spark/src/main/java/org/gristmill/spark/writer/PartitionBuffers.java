@@ -17,18 +17,18 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * A map task's records on their way into segments: one buffer of serialised bytes per partition. There is no sort and no spill
- * file; a buffer becomes a segment and goes to the executor's page pool when
+ * A map task's records on their way into segments: one buffer of serialised bytes per partition. There is no sort and
+ * no spill file; a buffer becomes a segment and goes to the executor's page pool when
  * <ol>
  * <li>it has reached {@code segmentBytes} and another record comes for it;
  * <li>the task's buffers together have reached {@code taskBytes}, or Spark grants no more memory: the larger half;
  * <li>the task ends: all, marked last.
  * </ol>
- * Serialisers whose records may be moved share one stream that writes into the buffer of the record at hand; others get a stream
- * per partition, closed with the segment.
+ * Serialisers whose records may be moved share one stream that writes into the buffer of the record at hand; others get
+ * a stream per partition, closed with the segment.
  *
- * <p>Every record is counted and hashed, also those that are not to be emitted: so an attempt that writes only some partitions can be
- * compared with the one that wrote the others ({@link Digest}).
+ * <p>Every record is counted and hashed, also those that are not to be emitted: so an attempt that writes only some
+ * partitions can be compared with the one that wrote the others ({@link Digest}).
  */
 public final class PartitionBuffers {
   private static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();
@@ -84,7 +84,10 @@ public final class PartitionBuffers {
   private long capacity;
   private long peak;
 
-  /** @param usualBytes the size of a buffer when a task ends, as the last task of this shuffle had it; this task updates it */
+  /**
+   * @param usualBytes the size of a buffer when a task ends, as the last task of this shuffle had it; this task updates
+   *     it
+   */
   public PartitionBuffers(ShuffleDependency<?, ?, ?> dependency, SerializerInstance serializer, boolean relocatable,
       TaskContext context, TaskMemory.Lender memory, int segmentBytes, int taskBytes, AtomicInteger usualBytes, BodyWriter bodies,
       Sink sink, WriteMetrics metrics) {
@@ -201,7 +204,10 @@ public final class PartitionBuffers {
     release();
   }
 
-  /** Bytes of each partition's records, serialised and compressed; without headers, so that SQL plans as with the sort shuffle. */
+  /**
+   * Bytes of each partition's records, serialised and compressed; without headers, so that SQL plans as with the sort
+   * shuffle.
+   */
   public long[] lengths() {
     return lengths;
   }

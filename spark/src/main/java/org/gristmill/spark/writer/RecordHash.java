@@ -10,9 +10,10 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * The hash of a key or value that is serialised into a stream where its bytes depend on the records before it, as Java's serialiser writes
- * them. Of the usual types it is that of their value; of others that of their bytes, serialised alone. Equal objects of two attempts have
- * the same hash also if these ran in different processes: so {@code hashCode} is used only where its result is specified.
+ * The hash of a key or value that is serialised into a stream where its bytes depend on the records before it, as
+ * Java's serialiser writes them. Of the usual types it is that of their value; of others that of their bytes,
+ * serialised alone. Equal objects of two attempts have the same hash also if these ran in different processes: so
+ * {@code hashCode} is used only where its result is specified.
  */
 final class RecordHash {
   private static final ClassTag<Object> ANY = ClassTag$.MODULE$.Any();

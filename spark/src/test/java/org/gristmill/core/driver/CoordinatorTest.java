@@ -48,7 +48,10 @@ class CoordinatorTest {
     coordinator.taskSucceeded(attempt);
   }
 
-  /** A map task failed after its commit. Its next attempt did not run the map, so its metrics and accumulators were lost. */
+  /**
+   * A map task failed after its commit. Its next attempt did not run the map, so its metrics and accumulators were
+   * lost.
+   */
   @Test
   void aMapInheritsOnlyFromAnAttemptWhoseTaskHasSucceeded() {
     executors("a", "b");
@@ -131,7 +134,10 @@ class CoordinatorTest {
     assertEquals(15, partitionsAtFirstOfTwo(m -> m % 2 != 0 && m != 7));
   }
 
-  /** The number of 30 equal partitions that the first of two nodes gets, after maps on two nodes in turns; slow ones take four times as long. */
+  /**
+   * Counts those of 30 equal partitions at the first node, after maps on two in turns; slow ones take four times as
+   * long.
+   */
   private long partitionsAtFirstOfTwo(IntPredicate isSlow) {
     executors("a", "b");
     coordinator.shuffleAdded(1, 16, 30, () -> true);
@@ -193,7 +199,9 @@ class CoordinatorTest {
     }
   }
 
-  /** Nothing is gained by naming homes then, and adaptive execution cuts skewed partitions by the sizes of single maps. */
+  /**
+   * Nothing is gained by naming homes then, and adaptive execution cuts skewed partitions by the sizes of single maps.
+   */
   @Test
   void withOneExecutorSizesAreReportedAsTheyAre() {
     executors("a");
@@ -251,7 +259,10 @@ class CoordinatorTest {
     assertFalse(coordinator.has(1));
   }
 
-  /** The first of four statuses names no home, because there is no plan yet. The last one reports what is left, wherever that lives. */
+  /**
+   * Of four statuses the first can name no home: there is no plan yet. The last one reports what is left, wherever that
+   * lives.
+   */
   @Test
   void fewMapsAreEnoughToNameEveryHome() {
     executors("a", "b", "c");
@@ -458,7 +469,9 @@ class CoordinatorTest {
     assertEquals(List.of("unregister [0]"), done);
   }
 
-  /** Where a home has had a partition before there may still be broken pieces, which a second copy would not replace. */
+  /**
+   * Where a home has had a partition before there may still be broken pieces, which a second copy would not replace.
+   */
   @Test
   void nothingIsSentAgainToAHomeThatHasLostThePartitionBefore() {
     coordinator = coordinator(0.5, Recovery.RESEND);

@@ -17,7 +17,10 @@ import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
-/** The plans of a shuffle whose executors are being decommissioned, and what is lost if they die before they have handed over. */
+/**
+ * The plans of a shuffle whose executors are being decommissioned, and what is lost if they die before they have handed
+ * over.
+ */
 class LeavingPlanTest {
   private static final Digest SAME = new Digest(10, 12, 34, 0, false, List.of());
   private final RecordingDriver driver = new RecordingDriver();
@@ -110,7 +113,10 @@ class LeavingPlanTest {
     assertFalse(Arrays.asList(plan().homes()).contains("c"));
   }
 
-  /** Senders' copies for the replica reach it, and what they have queued for the home goes there too: it is complete without the leaver. */
+  /**
+   * Senders' copies for the replica reach it, and what they have queued for the home goes there too: it is complete
+   * without the leaver.
+   */
   @Test
   void aReplicaTakesOverAndNothingIsHandedOver() {
     coordinator = coordinator(Recovery.REPLICATE);

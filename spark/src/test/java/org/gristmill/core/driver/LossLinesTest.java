@@ -14,8 +14,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * After an executor was lost, the driver's log had a line for each shuffle that the session had ever run, and one for each partition and
- * reduce task that had missed something.
+ * After an executor was lost, the driver's log had a line for each shuffle that the session had ever run, and one for
+ * each partition and reduce task that had missed something.
  */
 class LossLinesTest {
   private static final int OLD = 20;

@@ -9,7 +9,7 @@ import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 
-/** A driver without Spark, for tests of the coordinator: it notes every call and does nothing. */
+/** The surroundings of a coordinator in the driver, for tests: notes all calls and does nothing. */
 public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
   final List<String> done = new ArrayList<>();
   final List<Plan> plans = new ArrayList<>();

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * A map drew random keys, an executor died, and the map ran again for the lost partitions only: rows were missing and others came twice,
- * and nothing was said. A map that runs again is now compared with what it wrote before.
+ * A map drew random keys, an executor died, and the map ran again for the lost partitions only: rows were missing and
+ * others came twice, and nothing was said. A map that runs again is now compared with what it wrote before.
  */
 class RedoTest {
   private static final Digest FIRST = new Digest(10, 12, 34, 77, false, List.of());
@@ -60,7 +60,10 @@ class RedoTest {
   private final List<String> done = driver.done;
   private Coordinator coordinator = new Coordinator(driver, driver, 0.5, Recovery.RECOMPUTE, false);
 
-  /** One map of two partitions, one at each executor; a is lost with its partition after the map was written and delivered. */
+  /**
+   * One map of two partitions, one at each executor; a is lost with its partition after the map was written and
+   * delivered.
+   */
   @BeforeEach
   void aMapIsWritten() {
     executor("a");
@@ -161,7 +164,7 @@ class RedoTest {
     assertFalse(done.contains("fail stage 3"));
   }
 
-  /** The output of a map that has read replaced records is made again, and then compared itself. */
+  /** Output that a map of the next shuffle made from it is made again, and then compared itself. */
   @Test
   void mapOutputMadeFromWhatIsReplacedIsMadeAgainAndSoOnDownToTheResult() {
     coordinator.shuffleAdded(2, 1, 2, () -> true);
@@ -239,7 +242,10 @@ class RedoTest {
     assertTrue(done.contains("fail stage 3"));
   }
 
-  /** By chance the random keys of one map gave as many records in each partition as before; another map shows what they are. */
+  /**
+   * By chance the random keys of one map gave as many records in each partition as before; another map shows what they
+   * are.
+   */
   @Test
   void whatCountedInSpiteOfOtherValuesIsRevokedWhenKeysOfTheShuffleDiffer() {
     coordinator.executorAdded(new Executor("c", "host", 1));

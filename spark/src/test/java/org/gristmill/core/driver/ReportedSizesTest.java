@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * After an executor was lost, adaptive execution read half or twice the size of a partition, and planned other joins and numbers of
- * partitions than without a loss.
+ * After an executor was lost, adaptive execution read half or twice the size of a partition, and planned other joins
+ * and numbers of partitions than without a loss.
  */
 class ReportedSizesTest {
   private static final int MAPS = 30;

@@ -13,7 +13,10 @@ import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The bytes of pages and indexes are a promise: what an executor of one build writes, another of the same version reads. */
+/**
+ * The bytes of pages and indexes are a promise: what an executor of one build writes, another of the same version
+ * reads.
+ */
 class GoldenTest {
   private static final byte[] PAGE = Segments.join(Segments.segment(7, 3, 11, 1234567890123L, 0, false, "grain"),
       Segments.segment(7, 3, 12, 5, 2, true, ""));

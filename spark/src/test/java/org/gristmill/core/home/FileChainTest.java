@@ -21,7 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 class FileChainTest {
   private static final long BEYOND = Long.MAX_VALUE - 10; // no file system takes bytes there
 
-  @TempDir Path folder;
+  @TempDir
+  Path folder;
   private final ByteBuffer piece = ByteBuffer.allocateDirect(1 << 10);
   private final byte[] before = Segments.segment(1, 0, 0, 0, 0, false, "before the disk was full");
   private final byte[] after = Segments.segment(1, 0, 0, 0, 1, true, "after it");
@@ -36,7 +37,10 @@ class FileChainTest {
     return new StoreLog.Batch(position, List.of(tail));
   }
 
-  /** With one of an executor's two local folders full, a job ended after four attempts, though the other one had room for everything. */
+  /**
+   * With one of an executor's two local folders full, a job ended after four attempts, though the other one had room
+   * for everything.
+   */
   @Test
   void aFileThatCannotBeWrittenAnyMoreGoesOnOnTheNextDisk() throws Exception {
     List<IOException> told = new ArrayList<>();
@@ -64,7 +68,7 @@ class FileChainTest {
 
   @Test
   void whenNoDiskIsLeftTheErrorSaysWhichFileAndWhatToDo() throws Exception {
-    FileChain chain = new FileChain(this::file, 1, cause -> { });
+    FileChain chain = new FileChain(this::file, 1, cause -> {});
     chain.write(batch(0, before), piece);
     IOException e = assertThrows(IOException.class, () -> chain.write(batch(BEYOND, after), piece));
     assertTrue(e.getMessage().contains(file(0) + " cannot be written: ") && e.getMessage().contains("spark.local.dir"), e.getMessage());

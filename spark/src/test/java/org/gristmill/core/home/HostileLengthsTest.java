@@ -35,8 +35,8 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A few bytes that declared a length of two gigabytes made an executor or the driver allocate as many, and end for want of memory. What
- * comes from the network is refused, or believed as far as its bytes have come.
+ * A few bytes that declared a length of two gigabytes made an executor or the driver allocate as many, and end for want
+ * of memory. What comes from the network is refused, or believed as far as its bytes have come.
  */
 class HostileLengthsTest {
   private static final int[] HOSTILE = {-1, Integer.MIN_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE - 1, Integer.MAX_VALUE - 44, 1 << 30};
@@ -44,9 +44,10 @@ class HostileLengthsTest {
   private static final int PARTITION_AT = 8; // in a segment's header
   private static final int BODY_BYTES_AT = 36;
 
-  @TempDir Path folder;
+  @TempDir
+  Path folder;
 
-  /** Runs code, which may allocate only little. */
+  /** Fails if this thread allocates much meanwhile. */
   private static void withLittleMemory(String what, Executable code) throws Throwable {
     ThreadMXBean thread = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long before = thread.getThreadAllocatedBytes(Thread.currentThread().getId());
@@ -116,8 +117,8 @@ class HostileLengthsTest {
     int bytesAt = index.length - 4;
     int offsetAt = bytesAt - 8;
     for (int number : HOSTILE) {
-      withLittleMemory(number + " entries", () ->
-          assertThrows(IOException.class, () -> PartitionIndex.decode(ByteBuffer.wrap(with(index, 4, number)))));
+      withLittleMemory(number + " entries",
+          () -> assertThrows(IOException.class, () -> PartitionIndex.decode(ByteBuffer.wrap(with(index, 4, number)))));
     }
     for (byte[] hostile : List.of(with(index, bytesAt, -1), with(index, bytesAt, 43), with(index, bytesAt, Integer.MIN_VALUE),
         with(index, offsetAt, -1), with(index, offsetAt, Integer.MAX_VALUE), with(index, 8, -1))) {
@@ -129,7 +130,7 @@ class HostileLengthsTest {
   void bytesThatAreNotStoredAreRefusedForAnyLength() throws Throwable {
     for (long heldBytesMax : new long[] {0, 1 << 20}) { // in the file, in memory
       Path here = Files.createDirectory(folder.resolve("held" + heldBytesMax));
-      try (PageStore store = new PageStore(1, (disk, shuffle) -> here.resolve("" + shuffle).toFile(), (shuffle, cause) -> { }, 10,
+      try (PageStore store = new PageStore(1, (disk, shuffle) -> here.resolve("" + shuffle).toFile(), (shuffle, cause) -> {}, 10,
           heldBytesMax, 60_000)) {
         byte[] segment = Segments.segment(1, 0, 0, 5, 0, true, "grain");
         store.receive(List.of(segment));

@@ -27,7 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(300)
 class PageStoreTest {
-  @TempDir Path folder;
+  @TempDir
+  Path folder;
   private final List<Integer> failed = Collections.synchronizedList(new ArrayList<>());
   private PageStore store;
 
@@ -62,7 +63,9 @@ class PageStoreTest {
     assertEquals(List.of(), store.index(99, 0).entries());
   }
 
-  /** Spark interrupts the threads of tasks that it kills; a channel that one of them reads through would close for all. */
+  /**
+   * Spark interrupts the threads of tasks that it kills; a channel that one of them reads through would close for all.
+   */
   @Test
   void aReaderThatIsInterruptedLeavesTheFileToTheOthers() throws Exception {
     open(this::file, 10, 0);
@@ -194,7 +197,10 @@ class PageStoreTest {
     assertEquals(List.of(6), failed);
   }
 
-  /** With one of an executor's two local folders full, a job ended after four attempts, though the other one had room for everything. */
+  /**
+   * With one of an executor's two local folders full, a job ended after four attempts, though the other one had room
+   * for everything.
+   */
   @Test
   void whatAFullDiskCannotTakeGoesToTheNextOne() throws Exception {
     open((disk, shuffle) -> disk == 0 ? fullDisk() : file(disk, shuffle), 10, 0);
@@ -234,7 +240,10 @@ class PageStoreTest {
     assertEquals(List.of(0, 1, 2), failed);
   }
 
-  /** The same, from outside of what writes a shuffle: then nothing of any shuffle can be stored on that disk, and everybody is told. */
+  /**
+   * The same, from outside of what writes a shuffle: then nothing of any shuffle can be stored on that disk, and
+   * everybody is told.
+   */
   @Test
   void aWriterThatHasEndedFailsAllShufflesNowAndLater() throws Exception {
     store = new PageStore(2, (disk, shuffle) -> shuffle == 1 ? sneak(new IOException("full")) : file(disk, shuffle), (shuffle, cause) -> {

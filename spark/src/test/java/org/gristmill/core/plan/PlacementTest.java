@@ -30,7 +30,10 @@ class PlacementTest {
     assertEquals(200, Arrays.stream(home).filter(n -> n == 0).count());
   }
 
-  /** Longest first is never worse than 4/3 - 1/(3m) of the best (Graham), and the best is at least the mean and the largest. */
+  /**
+   * Longest first is never worse than 4/3 - 1/(3m) of the best (Graham), and the best is at least the mean and the
+   * largest.
+   */
   @Test
   void theFullestNodeStaysWithinGrahamsBound() {
     for (int seed = 0; seed < 200; seed++) {

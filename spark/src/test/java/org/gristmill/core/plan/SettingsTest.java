@@ -29,7 +29,8 @@ class SettingsTest {
         `500ms`, `10s`, `5m`. A plain number counts the unit in the table. The application does not start with a value that cannot be, and the error names all
         of them. A name that no setting has is warned of in the driver's log, with the nearest one.
 
-        """ + Settings.table();
+        """
+        + Settings.table();
     if (Boolean.getBoolean("gristmill.writeDocs")) {
       Files.createDirectories(docs.getParent());
       Files.writeString(docs, wanted);
@@ -65,7 +66,10 @@ class SettingsTest {
     assertEquals(5L * 24 * 3600_000, with(Settings.TIMEOUT, "5d").number(Settings.TIMEOUT));
   }
 
-  /** {@code spark.gristmill.window.bytes=0} ended the job after four attempts of a stage; others sent nothing, or nothing but empty parcels. */
+  /**
+   * {@code spark.gristmill.window.bytes=0} ended the job after four attempts of a stage; others sent nothing, or
+   * nothing but empty parcels.
+   */
   @Test
   void zeroIsRefusedAtTheStartWhereItMakesNoSense() {
     for (String name : List.of("window.bytes", "page.bytes", "segment.bytes", "task.bytes", "parcel.bytes", "append.bytes", "read.bytes",
@@ -100,7 +104,8 @@ class SettingsTest {
 
   @Test
   void formerNamesAreStillRead() {
-    Map<String, String> set = Map.of("spark.gristmill.timeoutMs", "5000", "spark.gristmill.pool.patienceMs", "7", "spark.gristmill.send.retryMs", "9");
+    Map<String, String> set = Map.of("spark.gristmill.timeoutMs", "5000", "spark.gristmill.pool.patienceMs", "7", "spark.gristmill.send.retryMs",
+        "9");
     Settings settings = new Settings(set::get);
     assertEquals(List.of(5000L, 7L, 9L), List.of(settings.number(Settings.TIMEOUT),
         settings.number(Settings.POOL_PATIENCE), settings.number(Settings.SEND_RETRY)));

@@ -33,12 +33,13 @@ class SelectedSegmentsTest {
     public void waited(long millis) {}
   };
 
-  @TempDir Path folder;
+  @TempDir
+  Path folder;
   private PageStore store;
 
   @BeforeEach
   void receive() throws Exception {
-    store = new PageStore(1, (disk, shuffle) -> folder.resolve("store").toFile(), (shuffle, cause) -> { }, 1 << 20, 1 << 20, 60_000);
+    store = new PageStore(1, (disk, shuffle) -> folder.resolve("store").toFile(), (shuffle, cause) -> {}, 1 << 20, 1 << 20, 60_000);
     store.receive(List.of(segment(2, 0, true, "2a"), segment(1, 1, true, "1b"), segment(0, 0, true, "0a"), segment(1, 0, false, "1a")));
   }
 
@@ -63,7 +64,11 @@ class SelectedSegmentsTest {
   }
 
   private static String read(PartitionSource source, int readBytes, long aheadBytes, int most) throws IOException {
-    SelectedSegments segments = new SelectedSegments(source, source.index().entries(), readBytes, aheadBytes, UNCOUNTED);
+    return read(source, new SelectedSegments.Limits(readBytes, aheadBytes, 0), most);
+  }
+
+  private static String read(PartitionSource source, SelectedSegments.Limits limits, int most) throws IOException {
+    SelectedSegments segments = new SelectedSegments(source, source.index().entries(), limits, UNCOUNTED);
     StringBuilder read = new StringBuilder();
     for (int i = 0; i < most && segments.next(); i++) {
       read.append(new String(segments.bytes(), segments.bodyAt(), segments.bodyBytes(), StandardCharsets.US_ASCII)).append(' ');
@@ -71,13 +76,35 @@ class SelectedSegmentsTest {
     return read.toString();
   }
 
-  /** A query that takes the first and the last of a few rows gave others than with the sort shuffle (Spark's own tests of that). */
+  /**
+   * A query that takes the first and the last of a few rows gave others than with the sort shuffle (Spark's own tests
+   * of that).
+   */
   @Test
   void inOnePieceTheyComeAsTheMapsWroteThem() throws Exception {
     assertEquals("0a 1a 1b 2a ", read(1 << 20));
   }
 
-  /** With {@code spark.reducer.maxSizeInFlight=512k}, read as 0 MiB, nothing was asked for, and that was taken for the end. */
+  /**
+   * A PySpark job of two shuffles was ended when an executor died after the first results: its maps read in another
+   * order when they ran again, and packed the same records into other batches.
+   */
+  @Test
+  void inManyPiecesTheyComeAsTheMapsWroteThemIfThatIsAskedFor() throws Exception {
+    int segment = Segment.HEADER_BYTES + 2;
+    for (PartitionSource source : List.of(new PartitionSource.Local(store, 1, 0), new Elsewhere(store, bytes -> bytes))) {
+      for (long aheadBytes : new long[] {0, segment, Long.MAX_VALUE}) {
+        assertEquals("0a 1a 1b 2a ", read(source, new SelectedSegments.Limits(0, aheadBytes, 4 * segment), 9));
+        assertEquals("0a 1b 2a 1a ", read(source, new SelectedSegments.Limits(0, aheadBytes, 3 * segment), 9));
+        assertEquals("2a 1b 0a 1a ", read(source, new SelectedSegments.Limits(0, aheadBytes, 1), 9));
+      }
+    }
+  }
+
+  /**
+   * With {@code spark.reducer.maxSizeInFlight=512k}, read as 0 MiB, nothing was asked for, and that was taken for the
+   * end.
+   */
   @Test
   void fromAnotherExecutorEverySegmentComesHoweverLittleMayBeUnderWay() throws Exception {
     for (long aheadBytes : new long[] {Long.MIN_VALUE, 0, 1, 100, Long.MAX_VALUE}) {

@@ -36,7 +36,10 @@ class WinningSegmentsTest {
     assertEquals(List.of(), WinningSegments.select(index(entry(4, 1, 0, true)), Map.of()).segments());
   }
 
-  /** Attempts, duplicates and losses at random: what is taken is each winner's sequence 0..n exactly once, or it is named. */
+  /**
+   * Attempts, duplicates and losses at random: what is taken is each winner's sequence 0..n exactly once, or it is
+   * named.
+   */
   @Test
   void anyMixOfAttemptsDuplicatesAndLossesIsJudgedRight() {
     for (int seed = 0; seed < 500; seed++) {

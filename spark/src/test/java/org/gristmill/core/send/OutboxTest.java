@@ -71,8 +71,7 @@ class OutboxTest {
   private final Net net = new Net();
   private final List<Integer> wanted = Collections.synchronizedList(new ArrayList<>());
   private final PagePool pool = new PagePool(10_000, 100, 600_000, memory());
-  private final Outbox outbox =
-      new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1));
+  private final Outbox outbox = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 4, 1, 240_000, 1));
 
   private static PagePool.Reservation memory() {
     return new PagePool.Reservation() {
@@ -173,7 +172,9 @@ class OutboxTest {
     }
   }
 
-  /** A home that was being decommissioned refused a segment all but once; the next failure, at its new home, dropped it. */
+  /**
+   * A home that was being decommissioned refused a segment all but once; the next failure, at its new home, dropped it.
+   */
   @Test
   void triesAtAHomeThatHasMovedDoNotCountAtTheNewOne() throws Exception {
     CompletableFuture<Void> last = new CompletableFuture<>();
@@ -206,7 +207,9 @@ class OutboxTest {
     assertEquals(0, pool.usedBytes());
   }
 
-  /** A thread of ours that dies takes its executor with it, and with that one every other that sends to the same home. */
+  /**
+   * A thread of ours that dies takes its executor with it, and with that one every other that sends to the same home.
+   */
   @Test
   void aTransportThatThrowsCheckedExceptionsIsADeliveryThatFailed() throws Exception {
     net.refusing.add("a");
@@ -219,7 +222,10 @@ class OutboxTest {
     assertEquals(List.of(1), net.at("a").stream().map(Segment.Header::mapIndex).toList());
   }
 
-  /** Direct memory ran short: the error ended the sender's thread, and with it the executor, without a word about shuffles. */
+  /**
+   * Direct memory ran short: the error ended the sender's thread, and with it the executor, without a word about
+   * shuffles.
+   */
   @Test
   void aTransportThatThrowsErrorsIsADeliveryThatFailed() throws Exception {
     Outbox.Transport failing = (home, shuffle, parcel) -> {
@@ -234,7 +240,9 @@ class OutboxTest {
     }
   }
 
-  /** A home was stopped, or Spark lost the answer: nothing was heard of a parcel, and its pages were never free again. */
+  /**
+   * A home was stopped, or Spark lost the answer: nothing was heard of a parcel, and its pages were never free again.
+   */
   @Test
   void aParcelOfWhichNothingIsHeardHasFailed() throws Exception {
     try (Outbox box = new Outbox(pool, (home, shuffle, parcel) -> new CompletableFuture<>(), wanted::add,
@@ -246,7 +254,10 @@ class OutboxTest {
     }
   }
 
-  /** The sender's thread had ended. Map tasks waited for pages that never became free, and readers for a flush that never ended. */
+  /**
+   * The sender's thread had ended. Map tasks waited for pages that never became free, and readers for a flush that
+   * never ended.
+   */
   @Test
   void aSenderThatHasEndedFailsFlushesAndWritersThatWaitOrCome() throws Exception {
     for (Throwable thrown : List.of(new IllegalStateException("a mistake"), new StackOverflowError("too deep"))) {
@@ -277,7 +288,7 @@ class OutboxTest {
     }
   }
 
-  /** An exception in a parcel's arrival was lost, and the flush that counted on it was never done. */
+  /** An exception on a parcel's arrival went nowhere, and the flush that counted on it was never done. */
   @Test
   void anArrivalThatCannotBeAccountedForFailsTheFlush() throws Exception {
     PagePool refusing = new PagePool(1000, 100, 240_000, new PagePool.Reservation() {
@@ -333,7 +344,9 @@ class OutboxTest {
     }
   }
 
-  /** Segments under way to a lost home arrive at the replica that has taken over; some of them twice. */
+  /**
+   * Segments on their way to the lost home, or to the replica that has taken over, arrive there; some of them twice.
+   */
   @Test
   void aReplicaThatTakesOverGetsEverySegment() throws Exception {
     try (Outbox twice = new Outbox(pool, net, wanted::add, new Outbox.Limits(1000, 2000, 4000, 0.8, 1_000_000, 1, 240_000, 2))) {
@@ -353,7 +366,9 @@ class OutboxTest {
     }
   }
 
-  /** Three writers, a network that fails a third of the parcels: after the flush every segment has arrived at its home. */
+  /**
+   * Three writers, a network that fails a third of the parcels: after the flush every segment has arrived at its home.
+   */
   @Test
   void everySegmentArrivesOverAFailingNetwork() throws Exception {
     net.failing = new Random(7);

@@ -20,7 +20,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Every reduce task was sent the lineage of its shuffle, though the task before it on the same executor had got the same. */
+/**
+ * Every reduce task was sent the lineage of its shuffle, though the task before it on the same executor had got the
+ * same.
+ */
 class ExecutorLineageTest {
   private static final Executor HERE = new Executor("1", "host", 1);
   private final List<Long> asked = new ArrayList<>(); // the versions that the executor said it had

@@ -12,7 +12,10 @@ import java.io.IOException;
 import org.junit.jupiter.api.Test;
 import org.slf4j.Logger;
 
-/** While an executor was dead and the driver did not know yet, the others logged a stack trace for every parcel that they had for it. */
+/**
+ * While an executor was dead and the driver did not know yet, the others logged a stack trace for every parcel that
+ * they had for it.
+ */
 class UnreachableExecutorsTest {
   private final Logger log = mock(Logger.class);
   private final UnreachableExecutors unreachable = new UnreachableExecutors(log);

@@ -39,7 +39,10 @@ class KeyOrderTest {
     sorts(new Random(13).ints(500).boxed().toArray(Integer[]::new), Comparator.naturalOrder());
   }
 
-  /** Beginnings in common, ends that are prefixes of others, and characters of one byte, of two, and of the last value of one. */
+  /**
+   * Beginnings in common, ends that are prefixes of others, and characters of one byte, of two, and of the last value
+   * of one.
+   */
   @Test
   void stringsAreInOrderWhateverTheirCharacters() {
     Random random = new Random(14);

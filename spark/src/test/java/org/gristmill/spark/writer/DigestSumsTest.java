@@ -25,8 +25,9 @@ import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
 /**
- * A map that salts its rows with seeded random numbers writes as many rows into each partition as before when it runs again, but other ones, if
- * its input came in another order. Reading partitions of both runs would lose rows and double others.
+ * A map that salts its rows with seeded random numbers writes as many rows into each partition as before when it runs
+ * again, but other ones, if its input came in another order. Reading partitions of both runs would lose rows and double
+ * others.
  */
 class DigestSumsTest {
   private static final int CASES = 20_000;
@@ -39,7 +40,9 @@ class DigestSumsTest {
     }
   }
 
-  /** As Spark lays rows out: how many bytes; null bits; the columns, of which the last one points to a text; that text. */
+  /**
+   * As Spark lays rows out: how many bytes; null bits; the columns, of which the last one points to a text; that text.
+   */
   private static byte[] bytes(long... columns) {
     byte[] text = ("name " + columns[0]).getBytes(StandardCharsets.UTF_8);
     int fixed = 8 + 8 * (columns.length + 1);
@@ -74,7 +77,10 @@ class DigestSumsTest {
     return sums.digest(0);
   }
 
-  /** The model: a partition has other rows than before, so reading this one of one attempt and others of the other is wrong. */
+  /**
+   * The model: a partition has other rows than before, so reading this one of one attempt and others of the other is
+   * wrong.
+   */
   private static boolean mixingIsWrong(List<Row> before, List<Row> after, int partitions) {
     for (int p = 0; p < partitions; p++) {
       int partition = p;
@@ -119,7 +125,10 @@ class DigestSumsTest {
     assertTrue(wrong > CASES / 2 && tolerated > CASES / 20, wrong + " " + tolerated);
   }
 
-  /** {@code groupBy(k, salt)} with salts drawn anew: the same keys everywhere, and parts of the sums in other partitions. */
+  /**
+   * {@code groupBy(k, salt)} with salts drawn anew: the same keys everywhere, and parts of the sums in other
+   * partitions.
+   */
   @Test
   void partsOfSumsThatHaveMovedBetweenPartitionsAreNeverTakenForTheSame() {
     int wrong = 0;
@@ -178,7 +187,9 @@ class DigestSumsTest {
     return digest.digest(0);
   }
 
-  /** A pair's key says what a record is, except where it only counts, or where the values are batches of records. */
+  /**
+   * Of pairs the key says what a record is, except where it only counts, or where the values are batches of records.
+   */
   @Test
   void pairsAreTakenForTheSameByTheirKeys() {
     assertEquals(Change.NONE, pairs(8, "a", 1.0, "b", 2.0).since(pairs(8, "b", 2.0, "a", 1.0), 8));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Blocks that are written without Spark's stream are read by it. */
+/** Bytes that are written without Spark's stream are read by Spark's stream. */
 class Lz4BlocksTest {
   private static final int BLOCK = 1 << 15;
 

@@ -24,7 +24,9 @@ class RecordHashTest {
     return RecordHash.add(RecordHash.add(Digest.start(partition), key, serializer), value, serializer);
   }
 
-  /** A map that drew one of "Aa" and "BB", which have the same hashCode, passed for one that had written the same again. */
+  /**
+   * A map that drew one of "Aa" and "BB", which have the same hashCode, passed for one that had written the same again.
+   */
   @Test
   void stringsWithTheSameHashCodeAreToldApart() {
     assertEquals("AaAaAa".hashCode(), "BBAaBB".hashCode());

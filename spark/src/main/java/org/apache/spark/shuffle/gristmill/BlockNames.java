@@ -6,8 +6,8 @@ import org.apache.spark.storage.ShuffleDataBlockId;
 import org.gristmill.core.format.PartitionIndex;
 
 /**
- * How what we move is named in Spark's block transfer, which only knows shuffle blocks by (shuffle, map id, reduce id). Bit 62
- * of the map id marks a name of ours; task attempt ids, which the stock shuffle puts there, never reach it.
+ * How what we move is named in Spark's block transfer, which only knows shuffle blocks by (shuffle, map id, reduce id).
+ * Bit 62 of the map id marks a name of ours; task attempt ids, which the stock shuffle puts there, never reach it.
  *
  * <pre>
  *  a range of a partition's file: ShuffleBlockId(shuffle, mark | partition << 40 | offset, length); length 0: its index

@@ -95,7 +95,10 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
     }
   }
 
-  /** Listens for lost executors, from the first shuffle on: Spark's listener bus is not up yet when this endpoint is made. */
+  /**
+   * Listens for lost executors, from the first shuffle on: Spark's listener bus is not up yet when this endpoint is
+   * made.
+   */
   synchronized void watchExecutors(SparkContext of) {
     if (context == null) {
       context = of;
@@ -167,8 +170,8 @@ final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
   }
 
   /**
-   * Spark takes an executor to keep data of a shuffle if it ran maps of it, or if it reports a block of it, as one does to which
-   * a decommissioned executor has sent its map outputs. So each home is reported in that way.
+   * Spark takes an executor to keep data of a shuffle if it ran maps of it, or if it reports a block of it, as one does
+   * to which a decommissioned executor has sent its map outputs. So each home is reported in that way.
    */
   @Override
   public void keep(int shuffle, List<Executor> homes) {

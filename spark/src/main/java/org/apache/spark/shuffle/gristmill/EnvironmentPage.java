@@ -7,9 +7,10 @@ import org.apache.spark.rdd.RDD;
 import org.gristmill.spark.node.FallbackReason;
 
 /**
- * Says on the page Environment of Spark's UI whether the plugin is at work, and why not. These are properties of the application, so Spark
- * writes them to the event log, and a history server shows them without our jar; it would drop an event of a class of ours. An update
- * holds all properties, some 50 KB, so there is one for the first shuffle of each kind only. The driver's log names every shuffle.
+ * Says on the page Environment of Spark's UI whether the plugin is at work, and why not. These are properties of the
+ * application, so Spark writes them to the event log, and a history server shows them without our jar; it would drop an
+ * event of a class of ours. An update holds all properties, some 50 KB, so there is one for the first shuffle of each
+ * kind only. The driver's log names every shuffle.
  */
 final class EnvironmentPage {
   private static final String PREFIX = "spark.shuffle.manager.gristmill.";
@@ -27,8 +28,10 @@ final class EnvironmentPage {
   }
 
   void fellBack(int shuffle, RDD<?> maps, FallbackReason.Found reason) {
-    String all = reason.always() ? "every shuffle of this application: " : "shuffle " + shuffle + ", of " + maps
-        + ", and perhaps later ones, which the driver's log names: ";
+    String all = reason.always()
+        ? "every shuffle of this application: "
+        : "shuffle " + shuffle + ", of " + maps
+            + ", and perhaps later ones, which the driver's log names: ";
     show("fallback." + reason.name(), all + reason.sentence(), maps);
   }
 

@@ -9,8 +9,8 @@ import org.apache.spark.scheduler.StageInfo;
 import org.gristmill.spark.node.DriverNode;
 
 /**
- * Tells the driver's node of executors that Spark has given up, whether or not their connection is broken, of tasks that have succeeded, and of
- * stages whose results have been delivered.
+ * Tells the driver's node of executors that Spark has given up, whether or not their connection is broken, of tasks
+ * that have succeeded, and of stages whose results have been delivered.
  */
 final class ExecutorListener extends SparkListener {
   private final DriverNode driver;

@@ -32,8 +32,8 @@ import scala.collection.immutable.List;
 import scala.collection.immutable.Seq;
 
 /**
- * Where Spark's block transfer hands over to us: fetches of our names read the store, uploads of our names are parcels for it.
- * Everything else belongs to shuffles that fell back, and goes to the sort shuffle's resolver.
+ * Where Spark's block transfer hands over to us: fetches of our names read the store, uploads of our names are parcels
+ * for it. Everything else belongs to shuffles that fell back, and goes to the sort shuffle's resolver.
  */
 final class GristmillResolver implements ShuffleBlockResolver, MigratableResolver {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
@@ -71,7 +71,8 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
             + Settings.READ_BYTES.key() + ")");
       }
       PageStore.InFile found = store.file(shuffle, partition, offset, bytes);
-      return found != null ? new FileSegmentManagedBuffer(transport, found.file(), found.offset(), bytes)
+      return found != null
+          ? new FileSegmentManagedBuffer(transport, found.file(), found.offset(), bytes)
           : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));
     } catch (IOException e) {
       throw new IllegalStateException("partition " + partition + " of shuffle " + shuffle + " is not here: " + e.getMessage(), e);
@@ -129,8 +130,8 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
   // Spark calls these where an executor is being decommissioned, to move its blocks to others.
 
   /**
-   * Called again and again, the last time after the last task has ended; the executor does not end before that call returns. Partitions of
-   * ours move to others meanwhile. Spark is left the blocks of shuffles that fell back.
+   * Called again and again, the last time after the last task has ended; the executor does not end before that call
+   * returns. Partitions of ours move to others meanwhile. Spark is left the blocks of shuffles that fell back.
    */
   @Override
   public Seq<ShuffleBlockInfo> getStoredShuffles() {

@@ -8,7 +8,10 @@ final class GristmillShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
   private static final long serialVersionUID = 1L;
   private final boolean relocatable;
 
-  /** @param relocatable whether serialised records may be moved; found out once, because Kryo makes a whole new Kryo to say so */
+  /**
+   * @param relocatable whether serialised records may be moved; found out once, because Kryo makes a whole new Kryo to
+   *     say so
+   */
   GristmillShuffleHandle(int shuffleId, ShuffleDependency<K, V, C> dependency, boolean relocatable) {
     super(shuffleId, dependency);
     this.relocatable = relocatable;

@@ -11,6 +11,7 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.api.python.PythonPartitioner;
 import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
@@ -25,6 +26,7 @@ import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.core.plan.SettingNames;
 import org.gristmill.core.plan.Settings;
+import org.gristmill.core.read.SelectedSegments;
 import org.gristmill.spark.node.ExecutorNode;
 import org.gristmill.spark.node.FallbackLog;
 import org.gristmill.spark.node.FallbackReason;
@@ -39,18 +41,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance lives in
- * the driver, where it registers shuffles and runs the {@link DriverEndpoint}, and one in each executor, where it gives tasks
- * their writers and readers and runs the {@link ExecutorNode}; in local mode one instance is both. Shuffles that we cannot help
- * go to a sort shuffle manager of our own.
+ * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance
+ * lives in the driver, where it registers shuffles and runs the {@link DriverEndpoint}, and one in each executor, where
+ * it gives tasks their writers and readers and runs the {@link ExecutorNode}; in local mode one instance is both.
+ * Shuffles that we cannot help go to a sort shuffle manager of our own.
  */
 public final class GristmillShuffleManager implements SparkTransfer {
   private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
 
   /**
-   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each task has its own copy
-   * of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance that is made of a copy. Other
-   * serialisers are not shared, because those of SQL count the bytes of their own task.
+   * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each
+   * task has its own copy of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance
+   * that is made of a copy. Other serialisers are not shared, because those of SQL count the bytes of their own task.
    */
   private record Shared(Serializer serializer, AtomicInteger bufferBytes) {}
 
@@ -106,12 +108,15 @@ public final class GristmillShuffleManager implements SparkTransfer {
     }
   }
 
-  /** The names of settings under our prefix. */
+  /** The names of all settings under our prefix. */
   private static List<String> names(SparkConf conf) {
     return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
   }
 
-  /** Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number counts MiB. */
+  /**
+   * Spark's setting in bytes. Spark itself takes whole MiB, so it refuses less than other byte sizes do; a plain number
+   * counts MiB.
+   */
   static long inFlightBytes(SparkConf conf) {
     String key = "spark.reducer.maxSizeInFlight";
     long mib = conf.getSizeAsMb(key, "48m");
@@ -168,15 +173,23 @@ public final class GristmillShuffleManager implements SparkTransfer {
     int shuffle = handle.shuffleId();
     ExecutorNode here = node();
     SparkReader.Metrics numbers = new SparkReader.Metrics(metrics, context);
-    PartitionSources remote = (home, of, partition) ->
-        new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home, of, partition);
+    PartitionSources remote = (home, of, partition) -> new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home,
+        of, partition);
     MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
     PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
-        startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, settings.size(Settings.READ_BYTES),
-        inFlightBytes / RecordIterator.OPENED_MAX);
+        startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, limits(ours));
     RecordIterator records = new RecordIterator(opener, serializer(ours), body -> codec.unwrap(shuffle, body),
         codec.canJoin(ours.relocatable()), numbers, context::killTaskIfInterrupted);
     return new SparkReader<>(ours.dependency(), records, context, env.blockManager(), numbers);
+  }
+
+  /**
+   * Python packs records into batches as it reads them. So in another order a map that runs again would write other
+   * batches, which nobody can tell from records that have moved; its partitions are read in the order of maps.
+   */
+  private SelectedSegments.Limits limits(GristmillShuffleHandle<?, ?, ?> handle) {
+    return new SelectedSegments.Limits(settings.size(Settings.READ_BYTES), inFlightBytes / RecordIterator.OPENED_MAX,
+        handle.dependency().partitioner() instanceof PythonPartitioner ? inFlightBytes : 0);
   }
 
   private SerializerInstance serializer(GristmillShuffleHandle<?, ?, ?> handle) {

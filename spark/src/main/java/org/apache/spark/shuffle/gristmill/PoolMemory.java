@@ -6,8 +6,8 @@ import org.apache.spark.storage.TestBlockId;
 import org.gristmill.core.send.PagePool;
 
 /**
- * The page pool's memory as Spark's memory manager sees it: storage memory, because it outlives tasks. It can push out cached
- * blocks and borrow what execution leaves free, and is not pushed out itself.
+ * The page pool's memory as Spark's memory manager sees it: storage memory, because it outlives tasks. It can push out
+ * cached blocks and borrow what execution leaves free, and is not pushed out itself.
  */
 final class PoolMemory implements PagePool.Reservation {
   private static final TestBlockId NAME = new TestBlockId("gristmill-page-pool"); // only ever shows in Spark's log

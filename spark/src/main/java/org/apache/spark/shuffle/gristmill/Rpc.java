@@ -80,8 +80,8 @@ final class Rpc {
   }
 
   /**
-   * An exception that the other side can load, with the same message. An error must not look like an error of the executor that asks,
-   * because Spark ends an executor when its task fails with an error.
+   * An exception that the other side can load, with the same message. An error must not look like an error of the
+   * executor that asks, because Spark ends an executor when its task fails with an error.
    */
   private static IllegalStateException told(Throwable error) {
     Throwable thrown = error instanceof CompletionException && error.getCause() != null ? error.getCause() : error;

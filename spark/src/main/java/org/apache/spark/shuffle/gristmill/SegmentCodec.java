@@ -14,12 +14,13 @@ import org.gristmill.spark.writer.GrowingBuffer;
 import org.gristmill.spark.writer.Lz4Blocks;
 
 /**
- * How the bodies of segments are compressed and encrypted: as Spark does it with shuffle blocks, so that Spark's settings hold and
- * its streams read them.
+ * How the bodies of segments are compressed and encrypted: as Spark does it with shuffle blocks, so that Spark's
+ * settings hold and its streams read them.
  *
- * <p>A codec of Spark's allocates buffers of its block size for each stream, 64 KiB and more. Many maps with many partitions write
- * segments of a few KiB. So what LZ4 is to compress, Spark's default, is written without a stream ({@link Lz4Blocks}); with other
- * codecs small segments get small blocks. To the reader, which finds the size in the stream, it makes no difference.
+ * <p>A codec of Spark's allocates buffers of its block size for each stream, 64 KiB and more. Many maps with many
+ * partitions write segments of a few KiB. So what LZ4 is to compress, Spark's default, is written without a stream
+ * ({@link Lz4Blocks}); with other codecs small segments get small blocks. To the reader, which finds the size in the
+ * stream, it makes no difference.
  */
 final class SegmentCodec {
   private static final int SMALL_BYTES = 8 << 10;
@@ -37,18 +38,20 @@ final class SegmentCodec {
     small = CompressionCodec$.MODULE$.createCodec(conf.clone().set("spark.io.compression.lz4.blockSize", blockBytes)
         .set("spark.io.compression.snappy.blockSize", blockBytes).set("spark.io.compression.zstd.bufferSize", blockBytes));
     lz4BlockBytes = compresses && !streams.encryptionEnabled() && small.getClass() == LZ4CompressionCodec.class
-        ? conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k") : 0;
+        ? conf.getSizeAsBytes("spark.io.compression.lz4.blockSize", "32k")
+        : 0;
     concatenates = !compresses || CompressionCodec$.MODULE$.supportsConcatenationOfSerializedStreams(small);
   }
 
-  /** A writer for the bodies of one task. */
+  /** Returns a writer of bodies for one task. */
   BodyWriter writer(int shuffle) {
     return lz4BlockBytes > 0 ? new Lz4Blocks(lz4BlockBytes) : (body, to) -> write(shuffle, body, to);
   }
 
   private void write(int shuffle, GrowingBuffer body, GrowingBuffer to) throws IOException {
     try (OutputStream out = compresses && body.length() <= SMALL_BYTES
-        ? small.compressedOutputStream(streams.wrapForEncryption(to)) : streams.wrapStream(block(shuffle), to)) {
+        ? small.compressedOutputStream(streams.wrapForEncryption(to))
+        : streams.wrapStream(block(shuffle), to)) {
       out.write(body.bytes(), 0, body.length());
     }
   }

@@ -7,8 +7,9 @@ import org.apache.spark.package$;
 import scala.util.Properties$;
 
 /**
- * Whether this jar is for the Spark that has loaded it. A jar for another version starts, and then a method is missing in the middle of a
- * job. Nothing here differs between versions of Spark: the numbers are constants, which the compiler copies.
+ * Whether this jar is for the Spark that has loaded it. A jar for another version starts, and then a method is missing
+ * in the middle of a job. Nothing here differs between versions of Spark: the numbers are constants, which the compiler
+ * copies.
  */
 final class SparkFit {
   private static final int MINOR_MIN = Math.max(SparkVersion.MINOR_MIN, SparkTransfer.MINOR_MIN);

@@ -15,7 +15,9 @@ import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
 
-/** The records of a reduce task's partitions, aggregated and sorted as the shuffle asks, as Spark's own reader does it. */
+/**
+ * The records of a reduce task's partitions, aggregated and sorted as the shuffle asks, as Spark's own reader does it.
+ */
 final class SparkReader<K, V, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, V, C> dependency;
   private final RecordIterator records;
@@ -42,7 +44,8 @@ final class SparkReader<K, V, C> implements ShuffleReader<K, C> {
       result = sparkSorted(interruptible(records));
     } else if (dependency.aggregator().isDefined()) {
       Aggregator<K, V, C> aggregator = dependency.aggregator().get();
-      result = as(dependency.mapSideCombine() ? aggregator.combineCombinersByKey(interruptible(records), context)
+      result = as(dependency.mapSideCombine()
+          ? aggregator.combineCombinersByKey(interruptible(records), context)
           : aggregator.combineValuesByKey(interruptible(records), context));
     } else {
       return interruptible(records);

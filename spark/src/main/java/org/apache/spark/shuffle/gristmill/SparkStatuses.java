@@ -27,8 +27,8 @@ record SparkStatuses(MapOutputTracker tracker, int shuffle, int startMap, int en
   @Override
   public Map<Integer, Map<Integer, Long>> winners() {
     Map<Integer, Map<Integer, Long>> winners = new TreeMap<>();
-    Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> statuses =
-        tracker.getMapSizesByExecutorId(shuffle, startMap, endMap, start, end);
+    Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> statuses = tracker.getMapSizesByExecutorId(shuffle, startMap, endMap,
+        start, end);
     while (statuses.hasNext()) {
       Iterator<Tuple3<BlockId, Object, Object>> blocks = statuses.next()._2().iterator();
       while (blocks.hasNext()) {

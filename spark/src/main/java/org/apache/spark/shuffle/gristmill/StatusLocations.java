@@ -5,8 +5,9 @@ import org.apache.spark.storage.BlockManagerId$;
 import scala.Option;
 
 /**
- * Map statuses name an executor, but of it Spark's scheduler takes only the host as the place where a reduce task would like to
- * run. Its own notation for a task location lets a host name mean one executor ("executor_host_id"), so that is what we put.
+ * Map statuses name an executor, but of it Spark's scheduler takes only the host as the place where a reduce task would
+ * like to run. Its own notation for a task location lets a host name mean one executor ("executor_host_id"), so that is
+ * what we put.
  */
 record StatusLocations(boolean byExecutor) {
   BlockManagerId of(String executor, String host, int port) {

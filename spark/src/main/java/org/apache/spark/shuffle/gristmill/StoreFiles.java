@@ -9,8 +9,8 @@ import org.apache.spark.storage.DiskBlockManager;
 import org.gristmill.core.home.PageStore;
 
 /**
- * Puts store files into a folder of ours on each of Spark's disks. It is one of the files that Spark knows there, so that Spark
- * deletes it with the executor.
+ * Puts store files into a folder of ours on each of Spark's disks. It is one of the files that Spark knows there, so
+ * that Spark deletes it with the executor.
  */
 final class StoreFiles implements PageStore.FileChooser {
   private final Path[] folders;
@@ -28,7 +28,7 @@ final class StoreFiles implements PageStore.FileChooser {
 
   /** Spark hashes a file's name to a disk: try names until it is the one wanted. */
   private static Path folder(DiskBlockManager disks, int disk) {
-    for (int salt = 0; ; salt++) {
+    for (int salt = 0;; salt++) {
       File folder = disks.getFile("gristmill_" + salt);
       if (folder.getParentFile().getParentFile().equals(disks.localDirs()[disk])) {
         return folder.toPath();

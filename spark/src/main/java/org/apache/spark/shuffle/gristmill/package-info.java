@@ -6,8 +6,9 @@
  * Called by: Spark, which makes the {@link GristmillShuffleManager}; no other package imports this one.<br>
  * Never: decides about a shuffle; it translates.
  *
- * <p>Spark may change these classes and members in any version. The first word is a class below {@code org.apache.spark}; after it are
- * the members used of a private class, or the private members used of a public class. {@code PackagesTest} keeps the list complete.
+ * <p>Spark may change these classes and members in any version. The first word is a class below
+ * {@code org.apache.spark}; after it are the members used of a private class, or the private members used of a public
+ * class. {@code PackagesTest} keeps the list complete.
  *
  * <pre>
  * ExecutorAllocationClient: isExecutorActive
@@ -17,6 +18,7 @@
  * SparkContext: dagScheduler executorAllocationManager listenerBus postEnvironmentUpdate schedulerBackend
  * SparkEnv: rpcEnv
  * TaskContext: killTaskIfInterrupted taskMemoryManager
+ * api.python.PythonPartitioner:
  * executor.TaskMetrics: incDiskBytesSpilled incMemoryBytesSpilled incPeakExecutionMemory mergeShuffleReadMetrics
  * io.CompressionCodec$: createCodec supportsConcatenationOfSerializedStreams
  * memory.MemoryConsumer:
@@ -55,11 +57,13 @@
  * serializer.Serializer: supportsRelocationOfSerializedObjects
  * serializer.SerializerManager: encryptionEnabled wrapForEncryption wrapStream
  * shuffle.BaseShuffleHandle:
- * shuffle.IndexShuffleBlockResolver: addShuffleToSkip getBlockData getBlocksForShuffle getMergedBlockData getMergedBlockMeta getMigrationBlocks getStoredShuffles putShuffleBlockAsStream stop
+ * shuffle.IndexShuffleBlockResolver: addShuffleToSkip getBlockData getBlocksForShuffle getMergedBlockData
+ *     getMergedBlockMeta getMigrationBlocks getStoredShuffles putShuffleBlockAsStream stop
  * shuffle.MetadataFetchFailedException:
  * shuffle.ShuffleBlockResolver:
  * shuffle.ShuffleManager:
- * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead incRemoteBlocksFetched incRemoteBytesRead incRemoteReqsDuration
+ * shuffle.ShuffleReadMetricsReporter: incFetchWaitTime incLocalBlocksFetched incLocalBytesRead incRecordsRead
+ *     incRemoteBlocksFetched incRemoteBytesRead incRemoteReqsDuration
  * shuffle.ShuffleReader:
  * shuffle.ShuffleWriteMetricsReporter: incBytesWritten incRecordsWritten incWriteTime
  * shuffle.ShuffleWriter:

@@ -15,8 +15,9 @@ import scala.Option;
 import scala.math.Ordering;
 
 /**
- * All that differs between versions of Spark; there is one such class for each, and Maven takes the right one. Since 4.1 Spark can
- * compare checksums of rows, to find stages that are not determinate: those of one map attempt are gathered here.
+ * All that differs between versions of Spark; there is one such class for each, and Maven takes the right one. Since
+ * 4.1 Spark can compare checksums of rows, to find stages that are not determinate: those of one map attempt are
+ * gathered here.
  */
 final class SparkVersion implements RowChecksums {
   // The versions 4.x of Spark that this file is for, see SparkFit.

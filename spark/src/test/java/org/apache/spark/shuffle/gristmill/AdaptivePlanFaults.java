@@ -33,8 +33,9 @@ import org.junit.jupiter.api.Test;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * An executor died while maps ran, and adaptive execution read up to twice a partition's size: it split partitions as skewed that were
- * not, and made more tasks of the same data. Plans and sizes are compared with those of a run in which nothing dies.
+ * An executor died while maps ran, and adaptive execution read up to twice a partition's size: it split partitions as
+ * skewed that were not, and made more tasks of the same data. Plans and sizes are compared with those of a run in which
+ * nothing dies.
  */
 abstract class AdaptivePlanFaults extends Faults {
   private static final double SIZE_CODES = 0.25; // ours is up to 10 % off, Spark's in its map statuses is too
@@ -58,7 +59,7 @@ abstract class AdaptivePlanFaults extends Faults {
     assertSizes(wanted, sizes(disturbed), "killed in the middle of the maps");
   }
 
-  /** The sizes of all maps' output: a job can end before Spark has dropped the map statuses of an executor that died. */
+  /** The sizes of all maps. A job can end before Spark has dropped the map statuses of an executor that died. */
   private static long[] sizes(JavaPairRDD<?, ?> shuffled) {
     MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
     ShuffleDependency<?, ?, ?> shuffle = TestCluster.shuffle(shuffled.rdd());
@@ -83,7 +84,8 @@ abstract class AdaptivePlanFaults extends Faults {
     sql.conf().set("spark.sql.adaptive.coalescePartitions.minPartitionSize", "1b");
     sql.conf().set("spark.sql.adaptive.skewJoin.skewedPartitionFactor", "2.0");
     Shape first = shape(join(sql));
-    // Even pairs of partitions fit, and three do not, whatever the error of the codes; the largest is skewed, but not by much.
+    // Even pairs of partitions fit, and three do not, whatever the error of the codes; the largest is skewed, but not
+    // by much.
     sql.conf().set("spark.sql.adaptive.advisoryPartitionSizeInBytes", String.valueOf(first.median * 5 / 2));
     sql.conf().set("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", String.valueOf(first.largest * 3 / 2));
     sql.conf().set("spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold", String.valueOf(first.largest * 3 / 2));
@@ -109,7 +111,10 @@ abstract class AdaptivePlanFaults extends Faults {
     return left.join(right, "key");
   }
 
-  /** A query's plan after adaptive execution, and the sizes of partitions that it has read from the larger side. */
+  /**
+   * The plan that adaptive execution has made of a query, and the sizes of partitions that it has read from the larger
+   * side.
+   */
   private record Shape(int tasks, List<String> nodes, long median, long largest) {}
 
   private static Shape shape(Dataset<Row> query) {

@@ -96,8 +96,8 @@ class AnswersTest {
   void joinsAndCogroups() {
     Map<Integer, Long> counts = new HashMap<>();
     data.forEach(r -> counts.merge(r._1(), 1L, Long::sum));
-    JavaPairRDD<Integer, String> names =
-        cluster.context.parallelizePairs(IntStream.range(0, KEYS + 50).mapToObj(k -> new Tuple2<>(k, "n" + k)).toList(), 5);
+    JavaPairRDD<Integer, String> names = cluster.context
+        .parallelizePairs(IntStream.range(0, KEYS + 50).mapToObj(k -> new Tuple2<>(k, "n" + k)).toList(), 5);
     assertEquals(RECORDS, pairs(20).join(names, 9).filter(r -> r._2()._2().equals("n" + r._1())).count());
     Map<Integer, Long> cogrouped = pairs(20).cogroup(names, 9)
         .mapValues(g -> IntStream.range(0, 1).mapToLong(i -> size(g._1()) * size(g._2())).sum()).collectAsMap();
@@ -175,8 +175,7 @@ class AnswersTest {
     sql.conf().set("spark.sql.autoBroadcastJoinThreshold", "-1");
     sql.range(0, RECORDS, 1, 12).selectExpr("id % 97 as k", "id as v").createOrReplaceTempView("facts");
     sql.range(0, 97, 1, 4).selectExpr("id as k", "concat('n', id) as name").createOrReplaceTempView("names");
-    Dataset<Row> joined =
-        sql.sql("select n.name, sum(f.v) s, count(*) c from facts f join names n on f.k = n.k group by n.name order by n.name");
+    Dataset<Row> joined = sql.sql("select n.name, sum(f.v) s, count(*) c from facts f join names n on f.k = n.k group by n.name order by n.name");
     List<Row> rows = joined.collectAsList();
     assertEquals(97, rows.size());
     for (Row row : rows) {
@@ -212,8 +211,9 @@ class AnswersTest {
   }
 
   /**
-   * A query lost all its rows, and nothing said so. The first attempt of every map task had failed after its commit. The second attempts
-   * did not run their maps and reported 0 records, and adaptive execution leaves out a shuffle of 0 records. An observed metric was 0, too.
+   * A query lost all its rows, and nothing said so. The first attempt of every map task had failed after its commit.
+   * The second attempts did not run their maps and reported 0 records, and adaptive execution leaves out a shuffle of 0
+   * records. An observed metric was 0, too.
    */
   @Test
   void attemptsThatFailAfterTheirCommitLoseNoRowsAndNoMetrics() throws Exception {

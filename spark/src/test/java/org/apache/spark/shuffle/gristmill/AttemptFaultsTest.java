@@ -12,7 +12,9 @@ import org.apache.spark.api.java.JavaPairRDD;
 import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
-/** Faults after which every home is still there: how homes are recovered makes no difference, so they are tried once. */
+/**
+ * Faults after which every home is still there: how homes are recovered makes no difference, so they are tried once.
+ */
 class AttemptFaultsTest extends Faults {
   AttemptFaultsTest() {
     super(Recovery.RECOMPUTE);

@@ -31,8 +31,8 @@ class BarrierTest {
   private interface Partition extends Function1<Iterator<Integer>, Iterator<Integer>>, Serializable {}
 
   /**
-   * The job hung: of a barrier stage that Spark ran again, the task that had succeeded before was taken to have nothing to do, and the
-   * other one waited for it in barrier().
+   * The job hung: of a barrier stage that Spark ran again, the task that had succeeded before was taken to have nothing
+   * to do, and the other one waited for it in barrier().
    */
   @Test
   void aBarrierStageThatRunsAgainRunsAllOfItsTasks(@TempDir Path folder) throws Exception {
@@ -61,7 +61,10 @@ class BarrierTest {
     }
   }
 
-  /** Waits for the other tasks when the first record is asked for, as Python's functions do; then a task of the first attempt fails. */
+  /**
+   * Waits for the other tasks when the first record is asked for, as Python's functions do; then a task of the first
+   * attempt fails.
+   */
   private static final class Meeting extends AbstractIterator<Integer> {
     private final Iterator<Integer> records;
     private final String othersSucceeded;

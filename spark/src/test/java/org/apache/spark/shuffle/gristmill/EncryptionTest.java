@@ -30,8 +30,8 @@ import org.mockito.Mockito;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * With encryption, no record can be read on the network or on disk: a proxy records what all executors send each other, and
- * every file that they write is searched. The same job without encryption shows that the search finds the word.
+ * With encryption, no record can be read on the network or on disk: a proxy records what all executors send each other,
+ * and every file that they write is searched. The same job without encryption shows that the search finds the word.
  */
 @Timeout(600)
 class EncryptionTest {
@@ -42,7 +42,8 @@ class EncryptionTest {
   private static final byte RPC_REQUEST = 3; // in Spark's protocol
   private static final byte RPC_FAILURE = 5;
 
-  @TempDir static Path keys;
+  @TempDir
+  static Path keys;
 
   private static SparkConf plain() {
     return new SparkConf(false).set("spark.shuffle.compress", "false").set("spark.locality.wait", "0")
@@ -51,7 +52,7 @@ class EncryptionTest {
 
   @Test
   void withoutEncryptionTheWordIsOnTheWireAndOnDisk() throws Exception {
-    Seen seen = seen(plain(), executor -> { });
+    Seen seen = seen(plain(), executor -> {});
     assertTrue(seen.sent.contains(WORD) && seen.fetched.contains(WORD));
     assertTrue(seen.onDisk.stream().anyMatch(name -> name.endsWith(".store")), seen.onDisk.toString());
     assertTrue(seen.onDisk.stream().anyMatch(name -> name.endsWith(".sent")), seen.onDisk.toString());
@@ -77,7 +78,7 @@ class EncryptionTest {
       conf.set("spark.ssl.rpc." + kind + "Store", store).set("spark.ssl.rpc." + kind + "StorePassword", "a-password")
           .set("spark.ssl.rpc." + kind + "StoreType", "PKCS12");
     }
-    nothingIn(seen(conf.set("spark.ssl.rpc.keyPassword", "a-password").set("spark.shuffle.compress", "true"), executor -> { }));
+    nothingIn(seen(conf.set("spark.ssl.rpc.keyPassword", "a-password").set("spark.shuffle.compress", "true"), executor -> {}));
   }
 
   private static void nothingIn(Seen seen) {

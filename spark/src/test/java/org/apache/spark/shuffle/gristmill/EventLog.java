@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** Spark's event log of one application, as its history server reads it. */
+/** The event log of one application, as Spark's history server reads it. */
 final class EventLog {
   private final List<JsonNode> events = new ArrayList<>();
 

@@ -23,7 +23,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import scala.Tuple2;
 
-/** The same jobs with Spark's shuffle and with ours: what an operator reads afterwards in Spark's UI and in the event log. */
+/**
+ * The same jobs with Spark's shuffle and with ours: what an operator reads afterwards in Spark's UI and in the event
+ * log.
+ */
 @Timeout(1800)
 class EventLogTest {
   private static final String WRITE = "Shuffle Write Metrics: ";
@@ -61,15 +64,18 @@ class EventLogTest {
   }
 
   /**
-   * SQL's "data size" was a tenth of what it is, because all tasks of an executor counted it with the serialiser of the first one. Adaptive
-   * execution decides by it which side of a join is small enough to be broadcast.
+   * SQL's "data size" was a tenth of what it is, because all tasks of an executor counted it with the serialiser of the
+   * first one. Adaptive execution decides by it which side of a join is small enough to be broadcast.
    */
   @Test
   void everyStageShowsTheRecordsAndTheDataSizeThatItShowsWithTheSortShuffle() {
     assertEquals(counts(sort), counts(ours));
   }
 
-  /** The numbers of each stage that do not depend on the shuffle. Stages without a line between them may end in any order. */
+  /**
+   * The numbers of each stage that do not depend on the shuffle. Stages without a line between them may end in any
+   * order.
+   */
   private static List<String> counts(EventLog log) {
     List<String> counts = new ArrayList<>();
     log.stages().values().forEach(stage -> {
@@ -111,7 +117,9 @@ class EventLogTest {
     assertEquals(List.of(), missing);
   }
 
-  /** A history server showed only which shuffle manager was set, and not that single shuffles had not used it, or why. */
+  /**
+   * A history server showed only which shuffle manager was set, and not that single shuffles had not used it, or why.
+   */
   @Test
   void theEventLogSaysWhichShuffleWasOursAndWhyAnotherWasNot() {
     Map<String, String> shown = ours.environment();

@@ -33,8 +33,7 @@ class FallbackTest {
   static void start() {
     context = new JavaSparkContext(new SparkConf(false).setMaster("local[2]").setAppName("fallback")
         .set("spark.ui.enabled", "false").set("spark.shuffle.manager", GristmillShuffleManager.class.getName()));
-    JavaPairRDD<Integer, Integer> pairs =
-        context.parallelize(IntStream.range(0, 1000).boxed().toList(), 10).mapToPair(i -> new Tuple2<>(i % 10, i));
+    JavaPairRDD<Integer, Integer> pairs = context.parallelize(IntStream.range(0, 1000).boxed().toList(), 10).mapToPair(i -> new Tuple2<>(i % 10, i));
     dependency = TestCluster.shuffle(pairs.groupByKey(10).rdd());
   }
 

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.Timeout;
 import scala.Tuple2;
 
 /**
- * Things break at seeded random moments; the answer must be the sequential one every time. {@code mvn verify} runs one seed; the long
- * suite, {@code ci/spark-faults.sh}, runs hundreds with {@code -Dgristmill.fault.runs}.
+ * Things break at seeded random moments; the answer must be the sequential one every time. {@code mvn verify} runs one
+ * seed; the long suite, {@code ci/spark-faults.sh}, runs hundreds with {@code -Dgristmill.fault.runs}.
  */
 @Timeout(14_400)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -126,8 +126,7 @@ abstract class Faults {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {
       Random random = new Random(seed);
       Behaviour seeded = new Behaviour(seed, behaviour.failures, behaviour.slowMs);
-      CompletableFuture<Map<Integer, Long>> job =
-          CompletableFuture.supplyAsync(() -> new TreeMap<>(sums(seeded, 100).collectAsMap()));
+      CompletableFuture<Map<Integer, Long>> job = CompletableFuture.supplyAsync(() -> new TreeMap<>(sums(seeded, 100).collectAsMap()));
       Thread.sleep((long) (random.nextDouble() * jobMs));
       fault.strike(random);
       assertEquals(expected(), job.get(), "seed " + seed);

@@ -34,8 +34,8 @@ abstract class HomeFaults extends AdaptivePlanFaults {
   }
 
   /**
-   * The maps have run and everything has been delivered; then an executor dies with its partitions and the shuffle is read again.
-   * Which maps run again is what the ways to recover differ in.
+   * The maps have run and everything has been delivered; then an executor dies with its partitions and the shuffle is
+   * read again. Which maps run again is what the ways to recover differ in.
    */
   @Test
   void partitionsThatDiedWithTheirHomeAreThereAgain() throws Exception {
@@ -91,7 +91,7 @@ abstract class HomeFaults extends AdaptivePlanFaults {
     }
   }
 
-  /** Executors that read a partition by its path find it gone; later writes find a new folder. */
+  /** Files that executors elsewhere read by their path are gone; those that are written next find a new folder. */
   @Test
   void aFolderThatIsRemovedTakesItsPartitionsWithItAndTheyAreMadeAgain() throws Exception {
     for (int seed = FIRST_SEED; seed < FIRST_SEED + RUNS; seed++) {

@@ -19,15 +19,16 @@ class IdleHomesTest {
   private static final long END_OF_TIME = Long.MAX_VALUE - 1; // Spark's "never" is one above
 
   /**
-   * Spark knew that an executor kept data of a shuffle only if it had run maps of it. An idle executor that held partitions and had run none was
-   * removed between two jobs, and all maps ran again.
+   * Spark knew that an executor kept data of a shuffle only if it had run maps of it. An idle executor that held
+   * partitions and had run none was removed between two jobs, and all maps ran again.
    */
   @Test
   void anIdleExecutorThatHoldsPartitionsIsNotRemovedThoughItRanNoMap() throws Exception {
     try (TestCluster cluster = new TestCluster(3, new SparkConf(false).set("spark.dynamicAllocation.enabled", "true")
         .set("spark.dynamicAllocation.minExecutors", "3").set("spark.executor.cores", "1"))) {
       cluster.awaitExecutors(3);
-      // One map and two partitions: two executors hold one each, of which one at least ran no map, and the third has nothing.
+      // One map and two partitions: two executors hold one each, of which one at least ran no map, and the third has
+      // nothing.
       JavaPairRDD<Integer, Iterable<Integer>> groups = cluster.context.parallelize(List.of(1), 1)
           .flatMapToPair(one -> IntStream.range(0, 1000).mapToObj(i -> new Tuple2<>(i % 10, i)).iterator()).groupByKey(2);
       assertEquals(10, groups.count());

@@ -12,17 +12,18 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * One executor, two, or all are decommissioned at random moments, and in some runs one is killed on top. The answer is right each time; and no
- * map runs twice if none was killed and another executor was left.
+ * One executor, two, or all are decommissioned at random moments, and in some runs one is killed on top. The answer is
+ * right each time; and no map runs twice if none was killed and another executor was left.
  */
 class LeavingFaultsTest {
   /** The moment at which executors are decommissioned. */
-  private enum Moment { MAPS, REDUCERS, NEXT_JOB }
+  private enum Moment {
+    MAPS, REDUCERS, NEXT_JOB
+  }
 
   /** The way to recover, and whether Spark asks an executor that is decommissioned for its shuffle blocks. */
   enum Cluster {
-    RECOMPUTE(Recovery.RECOMPUTE, true), RESEND(Recovery.RESEND, true), REPLICATE(Recovery.REPLICATE, true),
-    NOT_ASKED(Recovery.RECOMPUTE, false);
+    RECOMPUTE(Recovery.RECOMPUTE, true), RESEND(Recovery.RESEND, true), REPLICATE(Recovery.REPLICATE, true), NOT_ASKED(Recovery.RECOMPUTE, false);
 
     final Recovery recovery;
     final boolean asked;
@@ -55,7 +56,8 @@ class LeavingFaultsTest {
       System.out.println(what);
       cluster.awaitExecutors(EXECUTORS);
       Job job = new Job(seed, moment == Moment.MAPS ? 150 : 0, moment == Moment.REDUCERS ? 20 : 0);
-      CompletableFuture<Void> running = moment == Moment.NEXT_JOB ? CompletableFuture.runAsync(() -> job.check(what))
+      CompletableFuture<Void> running = moment == Moment.NEXT_JOB
+          ? CompletableFuture.runAsync(() -> job.check(what))
           : running(job, moment == Moment.MAPS, 1 + random.nextInt(moment == Moment.MAPS ? MAPS : 3), what);
       if (moment == Moment.NEXT_JOB) {
         running.get();

@@ -8,7 +8,10 @@ import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** With spark.decommission.enabled every shuffle fell back to the sort shuffle, because partitions did not move off an executor that left. */
+/**
+ * With spark.decommission.enabled every shuffle fell back to the sort shuffle, because partitions did not move off an
+ * executor that left.
+ */
 class LeavingTest extends Leaving {
   LeavingTest() {
     super(Recovery.RECOMPUTE);

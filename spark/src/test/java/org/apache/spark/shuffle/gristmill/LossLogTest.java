@@ -18,7 +18,10 @@ import org.apache.spark.api.java.JavaPairRDD;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
-/** The driver's log after an executor was lost, at INFO, as a user sees it: it had a line for each shuffle of the session. */
+/**
+ * The driver's log after an executor was lost, at INFO, as a user sees it: it had a line for each shuffle of the
+ * session.
+ */
 class LossLogTest {
   private static final int OLD = 20;
   private static final int MAPS = 200;
@@ -52,7 +55,7 @@ class LossLogTest {
     return sums;
   }
 
-  /** The plugin's log lines in this process, at INFO and above. */
+  /** The lines that the plugin logs in this process at INFO and above. */
   private static final class Lines extends AbstractAppender {
     private final List<String> said = new CopyOnWriteArrayList<>();
     private final Logger logger = (Logger) LogManager.getLogger(GristmillShuffleManager.class.getName());

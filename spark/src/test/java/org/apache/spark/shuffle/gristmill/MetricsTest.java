@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The metrics that Spark's metrics system gets from the plugin. */
+/** The metrics that Spark's metrics system gets. */
 class MetricsTest {
   private static final int MAPS = 40;
 

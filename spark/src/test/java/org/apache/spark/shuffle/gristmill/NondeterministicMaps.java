@@ -22,7 +22,8 @@ import org.apache.spark.serializer.Serializer;
 import scala.Tuple2;
 
 /**
- * Map functions that write other rows when they run again. Whatever happens, the rows of each map must be those of one attempt, each once.
+ * Map functions that write other rows when they run again. Whatever happens, the rows of each map must be those of one
+ * attempt, each once.
  */
 enum NondeterministicMaps {
   RANDOM_KEYS, SALTED_KEYS, ROUND_ROBIN, SAMPLE, TIME, SOMETIMES_EMPTY, SOMETIMES_FAILING;

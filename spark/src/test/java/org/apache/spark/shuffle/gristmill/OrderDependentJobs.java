@@ -30,9 +30,9 @@ import org.apache.spark.sql.types.DataTypes;
 import scala.Tuple2;
 
 /**
- * Jobs of two shuffles in which the output of the second one's maps depends on the order in which records of the first one arrive. The sort
- * shuffle finishes all of them when an executor dies: right for sums, {@code first} and lists, and with rows lost and doubled where the order
- * decides on the partition of a row.
+ * Jobs of two shuffles in which the output of the second one's maps depends on the order in which records of the first
+ * one arrive. The sort shuffle finishes all of them when an executor dies: right for sums, {@code first} and lists, and
+ * with rows lost and doubled where the order decides on the partition of a row.
  */
 enum OrderDependentJobs {
   /** The order decides on the last digits of sums, or on which of several values is taken: the keys are the same. */

@@ -20,12 +20,12 @@ import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
 /**
- * A job of sums of doubles, two shuffles deep, was cancelled when an executor died after the first results: the sums had other last digits
- * when they were made again. The sort shuffle finishes such a job.
+ * A job of sums of doubles, two shuffles deep, was cancelled when an executor died after the first results: the sums
+ * had other last digits when they were made again. The sort shuffle finishes such a job.
  */
 class OrderFaultsTest extends Faults {
-  private static final List<OrderDependentJobs> QUICK =
-      List.of(OrderDependentJobs.RDD_SUMS, OrderDependentJobs.SQL_SUMS, OrderDependentJobs.SQL_SALTS);
+  private static final List<OrderDependentJobs> QUICK = List.of(OrderDependentJobs.RDD_SUMS, OrderDependentJobs.SQL_SUMS,
+      OrderDependentJobs.SQL_SALTS);
 
   OrderFaultsTest() {
     super(Recovery.RECOMPUTE);

@@ -23,19 +23,24 @@ import org.junit.jupiter.api.Test;
 class RecomputeFaultsTest extends RedoFaults {
   private static final int ROWS_PER_MAP = 500;
   private static final String CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum.";
-  /** Spark's own error: it has seen by its checksums that a map wrote something else, and results have been made already. */
+  /**
+   * Spark's own error: it has seen by its checksums that a map wrote something else, and results have been made
+   * already.
+   */
   private static final String SPARKS = "A shuffle map stage with indeterminate output was failed and retried";
 
   RecomputeFaultsTest() {
     super(Recovery.RECOMPUTE);
   }
 
-  /** Spark's ways with maps that do not write the same again. */
-  private enum Checksums { NONE, COMPARED, ROLLED_BACK }
+  /** Spark's own treatment of maps that do not write the same again. */
+  private enum Checksums {
+    NONE, COMPARED, ROLLED_BACK
+  }
 
   /**
-   * {@code select(f(id) as k).repartition(16, 'k')}, with {@code f} a UDF marked as not deterministic, lost and doubled rows when an
-   * executor was killed, with status 0, also with Spark's checksums of rows on.
+   * {@code select(f(id) as k).repartition(16, 'k')}, with {@code f} a UDF marked as not deterministic, lost and doubled
+   * rows when an executor was killed, with status 0, also with Spark's checksums of rows on.
    */
   @Test
   void rowsOfSqlThatDrawsAnewAreNeverMixed() throws Exception {
@@ -73,8 +78,10 @@ class RecomputeFaultsTest extends RedoFaults {
     Dataset<Row> drawn = sql.range(0, (long) MAPS * ROWS_PER_MAP, 1, MAPS).toDF("id")
         .withColumn("k", udf(draw, DataTypes.LongType).asNondeterministic().apply(col("id")))
         .withColumn("attempt", udf(attempt, DataTypes.LongType).asNondeterministic().apply(col("id"))).repartition(16, col("k"));
-    return twice ? drawn.withColumn("same", udf(same, DataTypes.LongType).asNondeterministic().apply(col("id")))
-        .repartition(PARTITIONS, col("same")) : drawn;
+    return twice
+        ? drawn.withColumn("same", udf(same, DataTypes.LongType).asNondeterministic().apply(col("id")))
+            .repartition(PARTITIONS, col("same"))
+        : drawn;
   }
 
   private static void check(List<Row> found, String of) {

@@ -34,8 +34,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 
 /**
- * Records that a reader did not get were missing in the answer, whatever had kept them from it, and the job succeeded. Here a serialiser
- * gives too few or too many: the reader notices, and maps run again.
+ * Records that a reader did not get were missing in the answer, whatever had kept them from it, and the job succeeded.
+ * Here a serialiser gives too few or too many: the reader notices, and maps run again.
  */
 @Timeout(1800)
 class RecordCountTest {

@@ -9,7 +9,10 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** Stands between executors: what is sent to its port goes on to another one, and what comes back too, and it keeps all of it. */
+/**
+ * Stands between executors: what is sent to its port goes on to another one, and what comes back too, and it keeps all
+ * of it.
+ */
 final class RecordingProxy implements AutoCloseable {
   private final ServerSocket door;
   private final String host;

@@ -16,9 +16,9 @@ import org.gristmill.core.plan.Recovery;
 import org.junit.jupiter.api.Test;
 
 /**
- * A map drew random keys, an executor was killed, and the answer had 3,476 rows too few and 3,478 twice, with exit status 0. Now an
- * answer is right, or the job ends with an error that says why: the latter only if results were made before the executor died. One class
- * for each way to recover runs these.
+ * A map drew random keys, an executor was killed, and the answer had 3,476 rows too few and 3,478 twice, with exit
+ * status 0. Now an answer is right, or the job ends with an error that says why: the latter only if results were made
+ * before the executor died. One class for each way to recover runs these.
  */
 abstract class RedoFaults extends HomeFaults {
   static final int PARTITIONS = 6;
@@ -29,7 +29,9 @@ abstract class RedoFaults extends HomeFaults {
   }
 
   /** When an executor is killed: after a number of tasks of this stage, or before the next job. */
-  enum Moment { MAPS, SECOND_MAPS, REDUCERS, NEXT_JOB }
+  enum Moment {
+    MAPS, SECOND_MAPS, REDUCERS, NEXT_JOB
+  }
 
   @Test
   void rowsOfMapsThatDrawAnewAreNeverMixed() throws Exception {
@@ -51,7 +53,9 @@ abstract class RedoFaults extends HomeFaults {
     cluster.awaitExecutors(EXECUTORS);
     boolean kryo = random.nextBoolean();
     JavaPairRDD<Long, NondeterministicMaps.Row> first = kind.shuffled(cluster, MAPS, PARTITIONS, kryo, 50);
-    JavaPairRDD<Long, NondeterministicMaps.Row> rows = moment == Moment.SECOND_MAPS ? NondeterministicMaps.again(cluster, first, PARTITIONS, kryo, 50) : first;
+    JavaPairRDD<Long, NondeterministicMaps.Row> rows = moment == Moment.SECOND_MAPS
+        ? NondeterministicMaps.again(cluster, first, PARTITIONS, kryo, 50)
+        : first;
     return struck(moment, random, of, List.of(OURS), () -> kind.check(rows.values().map(row -> {
       Thread.sleep(1 + row.rows % 2); // a reducer takes a while
       return row;
@@ -62,7 +66,8 @@ abstract class RedoFaults extends HomeFaults {
    * Kills an executor during a job that checks its answer or, with NEXT_JOB, before it runs a second time.
    *
    * @param reasons one of these is in the error of a job that may fail
-   * @return true if the job gave its answer; false if it ended with an error that is allowed, and gave the answer when run again
+   * @return true if the job gave its answer; false if it ended with an error that is allowed, and gave the answer when
+   *     run again
    */
   static boolean struck(Moment moment, Random random, String of, List<String> reasons, Runnable checkedJob) throws Exception {
     if (moment == Moment.NEXT_JOB) {
@@ -101,8 +106,9 @@ abstract class RedoFaults extends HomeFaults {
   }
 
   /**
-   * Counts ended tasks of the stage that follows {@code stagesBefore} others, and notes whether a task of the last stage may have delivered
-   * a result. The moment alone does not tell: on a busy machine, a kill after the last map can come after the first result.
+   * Counts ended tasks of the stage that follows {@code stagesBefore} others, and notes whether a task of the last
+   * stage may have delivered a result. The moment alone does not tell: on a busy machine, a kill after the last map can
+   * come after the first result.
    */
   private static final class Ended extends SparkListener {
     final CountDownLatch enough;

@@ -18,7 +18,9 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
-/** Two jobs of several shuffles each, one of RDDs and one of DataFrames, run on two executors under settings of Spark's. */
+/**
+ * Two jobs of several shuffles each, one of RDDs and one of DataFrames, run on two executors under settings of Spark's.
+ */
 final class SettingsJobs {
   private static final int RECORDS = 4_000;
   private static final int ROWS = 8_000;
@@ -29,8 +31,8 @@ final class SettingsJobs {
   private SettingsJobs() {}
 
   /**
-   * The rows of both jobs, sorted; or the error that ended one of them, or the start of the application. {@code remoteBytes} were read
-   * from other executors.
+   * The rows of both jobs, sorted; or the error that ended one of them, or the start of the application.
+   * {@code remoteBytes} were read from other executors.
    */
   record Outcome(List<String> rows, Throwable error, long remoteBytes) {
     String reason() {
@@ -42,7 +44,7 @@ final class SettingsJobs {
     }
   }
 
-  /** The jobs' answers, by a few sequential lines. */
+  /** The rows of both jobs, by a few sequential lines. */
   static List<String> expected() {
     Map<Integer, long[]> sums = new TreeMap<>();
     for (int i = 0; i < RECORDS; i++) {

@@ -9,8 +9,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * With {@code spark.reducer.maxSizeInFlight} below 1 MiB every record from another executor was lost, in silence: 30,666 of 32,000 rows.
- * Now no setting of Spark's loses a row. Each test has many at once; {@code ci/spark-settings.sh} has them one by one, and all values.
+ * With {@code spark.reducer.maxSizeInFlight} below 1 MiB every record from another executor was lost, in silence:
+ * 30,666 of 32,000 rows. Now no setting of Spark's loses a row. Each test has many at once;
+ * {@code ci/spark-settings.sh} has them one by one, and all values.
  */
 @Timeout(1800)
 class ShuffleSettingsTest {

@@ -6,7 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** With a jar for another version of Spark, a job ended in its middle with a NoSuchMethodError, which named neither version. */
+/**
+ * With a jar for another version of Spark, a job ended in its middle with a NoSuchMethodError, which named neither
+ * version.
+ */
 class SparkFitTest {
   private static final String HERE = org.apache.spark.package$.MODULE$.SPARK_VERSION();
   private static final String SCALA = scala.util.Properties$.MODULE$.versionNumberString();

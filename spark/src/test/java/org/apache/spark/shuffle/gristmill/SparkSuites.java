@@ -68,8 +68,8 @@ final class SparkSuites {
   private static Filter without(Suite suite, Map<String, String> excluded) {
     Map<String, Set<String>> tags = new HashMap<>();
     excluded.keySet().forEach(name -> tags.put(name, noTags().$plus(EXCLUDED)));
-    scala.collection.immutable.Map<String, scala.collection.immutable.Map<String, Set<String>>> bySuite =
-        immutable(Map.of(suite.suiteId(), immutable(tags)));
+    scala.collection.immutable.Map<String, scala.collection.immutable.Map<String, Set<String>>> bySuite = immutable(
+        Map.of(suite.suiteId(), immutable(tags)));
     Set<String> out = noTags().$plus(EXCLUDED).$plus("org.scalatest.Ignore");
     return Filter$.MODULE$.apply(Option.empty(), out, false, new DynaTags(immutable(Map.of()), bySuite));
   }

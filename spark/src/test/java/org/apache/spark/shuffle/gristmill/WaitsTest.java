@@ -73,7 +73,7 @@ class WaitsTest {
   /** A reader whose home never answered waited for the index of its partition for ever. */
   @Test
   void aHomeThatSaysNothingIsNotWaitedFor() {
-    PartitionSource source = remote(listener -> { }, 50);
+    PartitionSource source = remote(listener -> {}, 50);
     IOException index = assertThrows(IOException.class, source::index);
     assertTrue(index.getMessage().contains("executor 7") && index.getMessage().contains("spark.gristmill.timeout"), index.toString());
     IOException piece = assertThrows(IOException.class, () -> source.await(source.read(0, 10)));
@@ -99,7 +99,9 @@ class WaitsTest {
     assertTrue(System.nanoTime() - start >= 3_000_000_000L);
   }
 
-  /** An error while a piece was taken over, or in Spark's own code, went to Spark's log, and the reader waited for ever. */
+  /**
+   * An error while a piece was taken over, or in Spark's own code, went to Spark's log, and the reader waited for ever.
+   */
   @Test
   void anyExceptionOfAFetchReachesTheReader() {
     for (Throwable thrown : List.of(new IllegalStateException("a mistake"), new OutOfMemoryError("no direct memory"))) {
@@ -174,10 +176,14 @@ class WaitsTest {
     return failure.getValue();
   }
 
-  /** Spark reports exceptions of the receiver of a parcel to the sender, but not errors: the sender's pages were never free again. */
+  /**
+   * Spark reports exceptions of the receiver of a parcel to the sender, but not errors: the sender's pages were never
+   * free again.
+   */
   @Test
   void anErrorWhileAParcelIsTakenInReachesItsSender() {
-    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(key -> null), () -> sneak(new StackOverflowError("too deep")), null);
+    GristmillResolver resolver = new GristmillResolver(new SparkConf(false), new Settings(key -> null),
+        () -> sneak(new StackOverflowError("too deep")), null);
     StreamCallbackWithID parcel = resolver.putShuffleBlockAsStream(BlockNames.parcel(1, 1, 0), null);
     assertTrue(assertThrows(IOException.class, () -> parcel.onComplete("")).getMessage().contains("too deep"));
   }
@@ -246,7 +252,7 @@ class WaitsTest {
         List.of(new Executor(here.executorId(), here.host(), here.port())), again));
   }
 
-  /** The executor's node, as the driver reaches it. */
+  /** The driver's reference to the executor's node. */
   private static RpcEndpointRef endpoint() {
     RpcEnv rpc = SparkEnv.get().rpcEnv();
     return rpc.setupEndpointRef(rpc.address(), Rpc.EXECUTOR + SparkEnv.get().executorId());
@@ -260,7 +266,10 @@ class WaitsTest {
     return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals(name)).count();
   }
 
-  /** The driver did not answer an executor's first call; from then on every task there failed: its endpoint had that name already. */
+  /**
+   * The driver did not answer an executor's first call; from then on every task there failed: its endpoint had that
+   * name already.
+   */
   @Test
   void anExecutorThatCouldNotRegisterTriesAgainFromTheBeginning() throws Exception {
     withDriver((env, driver) -> {
@@ -322,7 +331,7 @@ class WaitsTest {
     });
   }
 
-  /** A parcel that a home could not take in was lost without a word; now the flush fails. */
+  /** A parcel that a home could not take in was lost without a word; now the flush says that it is missing. */
   @Test
   void aParcelThatItsHomeCannotTakeInFailsTheFlush() throws Exception {
     withDriver((env, driver) -> {
@@ -380,7 +389,10 @@ class WaitsTest {
     });
   }
 
-  /** The thread that reports a new executor asks a driver that does not answer: stopping the executor does not wait for it. */
+  /**
+   * The thread that reports a new executor asks a driver that does not answer: stopping the executor does not wait for
+   * it.
+   */
   @Test
   void anExecutorThatIsStoppedDoesNotWaitForItsDriver() throws Exception {
     withDriver((env, driver) -> {
@@ -397,8 +409,8 @@ class WaitsTest {
   // All together:
 
   /**
-   * The host of an executor was suspended and did not come back. Its connections stayed open: tasks that read partitions there waited for
-   * eight minutes and more, and then again.
+   * The host of an executor was suspended and did not come back. Its connections stayed open: tasks that read
+   * partitions there waited for eight minutes and more, and then again.
    */
   @Test
   @Timeout(240)
