@@ -12,7 +12,7 @@
 //!  batch         from a request to its end
 //! ```
 //!
-//! The process that calls [`run`] forks, so it starts no threads before.
+//! The process that calls [`run()`] forks, so it starts no threads before.
 
 #![forbid(unsafe_code)]
 

@@ -122,7 +122,7 @@ pub struct Account {
     pub is_estimate: bool,
     /// The number of threads that waited for a processor, on average. There may be more of them than workers.
     pub queue: f64,
-    /// Asleep, for each of [`SLEEPS`].
+    /// Asleep, for each of `SLEEPS`.
     pub blocked: [f64; SLEEPS.len()],
     /// The system time, for each of [`KernelWork::ALL`]. All 0 if that is unknown.
     pub kernel: [f64; 9],
