@@ -8,6 +8,7 @@
    Within code, "What has ended does not run again" is plain enough.
 2. A line of a comment ends before column 121, unless it is indented or between ``` as a drawing is.
 3. A closure is called what it gives; `of`, `told` and `made` say nothing.
+4. A word of the glossary in ARCHITECTURE.md names at most one type in each language.
 """
 
 import re
@@ -28,6 +29,12 @@ COMMENT = {
 OPENING = re.compile(r"(Of|So many|What|Who|For who)\b")
 #: Comments within code, which may begin with the last three.
 REMARKS = {"//", "#"}
+#: The definition of a type that other files can name.
+TYPE = {
+    "rs": re.compile(r"^(?:pub(?:\([a-z ]+\))? )?(?:unsafe )?(?:struct|enum|trait|type) (\w+)", re.M),
+    "java": re.compile(r"^\s*(?:(?:public|private|protected|static|final|sealed|abstract) )*(?:class|record|enum|interface) (\w+)", re.M),
+    "py": re.compile(r"^class (\w+)", re.M),
+}
 CLOSURE = {
     "rs": re.compile(r"\blet (?:mut )?(of|told|made) = (?:move )?\|"),
     "py": re.compile(r"^\s+def (of|told|made)\((?!self|cls)|^\s*(of|told|made) = lambda\b"),
@@ -66,6 +73,38 @@ def faults(lines, kind):
             yield number, f'names a closure "{closure.group(1) or closure.group(2)}"'
 
 
+def words_of(architecture):
+    """Returns the words of the glossary, as types are called.
+
+    >>> sorted(words_of("## Glossary\\n\\n| term | meaning |\\n|---|---|\\n| page, OS page | a unit |\\n"))
+    ['OsPage', 'Page']
+    """
+    rows = re.findall(r"^\| ([^|]+) \|", architecture.partition("## Glossary")[2], re.M)[1:]
+    return {"".join(part.capitalize() for part in term.split()) for row in rows for term in row.split(",")}
+
+
+def doubles(files, words):
+    """Yields each word that names several types of a language, with their files. A file is a name and a text.
+
+    >>> files = [("a.rs", "pub struct Page;"), ("b.rs", "enum Page {}\\nmod c { struct Page; }"), ("c.py", "class Page:"), ("d.rs", "struct Rung;")]
+    >>> list(doubles(files, {"Page", "Rung"}))
+    [('Page', ['a.rs', 'b.rs'])]
+    """
+    found = {}
+    for name, text in files:
+        kind = name.rpartition(".")[2]
+        for word in TYPE[kind].findall(text) if kind in TYPE else ():
+            found.setdefault((word, kind), []).append(name)
+    for (word, _), names in sorted(found.items()):
+        if word in words and len(names) > 1:
+            yield word, names
+
+
+def product(name):
+    """Tells whether a file belongs to the product, or is a test or a measurement."""
+    return name.startswith(("crates/", "python/gristmill/", "spark/src/")) and "/src/test/" not in name and "/tests" not in name
+
+
 def main():
     names = (
         sys.argv[1:]
@@ -84,6 +123,10 @@ def main():
             for number, fault in faults((ROOT / name).read_text().splitlines(), kind):
                 count += 1
                 print(f"{name}:{number}: {fault}", file=sys.stderr)
+    files = [(name, (ROOT / name).read_text()) for name in names if product(name) and name.rpartition(".")[2] in TYPE and (ROOT / name).is_file()]
+    for word, places in doubles(files, words_of((ROOT / "ARCHITECTURE.md").read_text())):
+        count += 1
+        print(f"{word}, a word of the glossary, names types in {', '.join(places)}", file=sys.stderr)
     sys.exit(1 if count else 0)
 
 

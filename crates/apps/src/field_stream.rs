@@ -14,7 +14,7 @@ pub(crate) struct FieldStream<R> {
     text: BufReader<R>,
     delimiter: u8,
     quote: Option<u8>,
-    place: Place,
+    place: State,
     /// The line of the next byte, that of the current row, and that of the last quote that opened a field, from 1.
     line: u64,
     row_line: u64,
@@ -28,7 +28,7 @@ pub(crate) struct FieldStream<R> {
 
 /// The place of the next byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     /// The start of a row, or an empty line.
     Row,
     /// The start of another field.
@@ -98,7 +98,7 @@ impl<R: Read> FieldStream<io::Chain<io::Cursor<Vec<u8>>, R>> {
         }
         let text = BufReader::with_capacity(READ_BYTES, io::Cursor::new(start).chain(from));
         let (line, row_line, quote_line, fields, bytes) = (1, 1, 1, 0, 0);
-        let (place, is_behind_return) = (Place::Row, false);
+        let (place, is_behind_return) = (State::Row, false);
         Ok(FieldStream { text, delimiter, quote, place, line, row_line, quote_line, is_behind_return, fields, bytes })
     }
 }
@@ -128,34 +128,34 @@ impl<R: Read> FieldStream<R> {
             for byte in text.iter().copied() {
                 let (is_quote, is_line_end) = (self.quote == Some(byte), matches!(byte, b'\r' | b'\n'));
                 taken += 1;
-                if place == Place::Row && !is_line_end {
+                if place == State::Row && !is_line_end {
                     (self.row_line, self.bytes, self.fields) = (self.line, 0, 1);
                 }
                 self.bytes += 1;
                 self.line += u64::from(byte == b'\r' || byte == b'\n' && !self.is_behind_return);
                 self.is_behind_return = byte == b'\r';
                 match place {
-                    Place::Quoted if is_quote => place = Place::Quote,
-                    Place::Quoted => field.push(byte),
-                    Place::Quote if is_quote => {
+                    State::Quoted if is_quote => place = State::Quote,
+                    State::Quoted => field.push(byte),
+                    State::Quote if is_quote => {
                         field.push(byte);
-                        place = Place::Quoted;
+                        place = State::Quoted;
                     }
-                    Place::Row | Place::Field if is_quote => (place, self.quote_line) = (Place::Quoted, self.line),
-                    Place::Row if is_line_end => {}
+                    State::Row | State::Field if is_quote => (place, self.quote_line) = (State::Quoted, self.line),
+                    State::Row if is_line_end => {}
                     _ if is_line_end || byte == self.delimiter => {
-                        place = if is_line_end { Place::Row } else { Place::Field };
+                        place = if is_line_end { State::Row } else { State::Field };
                         found = Some(Found::Field { ends_row: is_line_end });
                         break;
                     }
-                    Place::Quote => {
+                    State::Quote => {
                         let lines_below = self.line - self.row_line;
                         let why = TextBehindQuote { field: self.fields, byte: self.bytes, lines_below };
                         return Err(Fault::Text(self.row_line, why.to_string()));
                     }
                     _ => {
                         field.push(byte);
-                        place = Place::Plain;
+                        place = State::Plain;
                     }
                 }
             }
@@ -169,9 +169,9 @@ impl<R: Read> FieldStream<R> {
 
     /// Ends the last field.
     fn end(&mut self) -> Result<Found, Fault> {
-        match std::mem::replace(&mut self.place, Place::Row) {
-            Place::Row => Ok(Found::End),
-            Place::Quoted => Err(Fault::Text(self.quote_line, OPEN_QUOTE.to_owned())),
+        match std::mem::replace(&mut self.place, State::Row) {
+            State::Row => Ok(Found::End),
+            State::Quoted => Err(Fault::Text(self.quote_line, OPEN_QUOTE.to_owned())),
             _ => Ok(Found::Field { ends_row: true }),
         }
     }

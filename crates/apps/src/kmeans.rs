@@ -8,7 +8,7 @@
 //! that sixteen distances are computed at once.
 
 use gristmill::{Chunk, Control, Emit, Input, Job, MapReduce, Next, ProgramError, Records, Step, Summary};
-use gristmill_os::vectors::{Work, with_widest};
+use gristmill_os::vectors::{VectorWork, with_widest};
 
 use crate::binned::BinnedSum;
 use crate::error::{Error, Result};
@@ -239,7 +239,7 @@ struct AddPoints<'a> {
     sums: &'a mut [f64],
 }
 
-impl Work for AddPoints<'_> {
+impl VectorWork for AddPoints<'_> {
     type Output = ();
 
     #[inline(always)]

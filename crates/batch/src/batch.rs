@@ -24,7 +24,7 @@ use crate::report::timeline;
 use crate::request::Request;
 use crate::run::admission::Admission;
 use crate::run::before::Before;
-use crate::run::guard::{Plan, guarded};
+use crate::run::guard::{Watched, guarded};
 use crate::run::memory;
 use crate::run::runner::Runner;
 use crate::run::slots::Slots;
@@ -60,7 +60,7 @@ pub fn run(request: &Request) -> Result<bool, Error> {
         quiet: request.quiet,
     };
     let admission = Admission::new(request.limits, room.processors);
-    let code = guarded(&Plan { journal: journal.as_ref(), freezer: &freezer }, |link| {
+    let code = guarded(&Watched { journal: journal.as_ref(), freezer: &freezer }, |link| {
         let begin = (before, queue, admission);
         let mut runner = match Runner::new(&reports, list, begin, journal.as_ref(), &freezer, link) {
             Ok(runner) => runner,

@@ -47,18 +47,18 @@ pub use terminal::standard_output::print;
 #[command(name = "gristmill", version, arg_required_else_help = true, after_help = EXIT_STATUS)]
 struct Command {
     #[command(subcommand)]
-    program: Program,
+    program: Subcommands,
 }
 
 #[derive(Subcommand)]
-enum Program {
+enum Subcommands {
     #[command(flatten)]
     Application(Box<commands::Applications>),
-    Machine(commands::machine::Machine),
+    Machine(commands::machine::MachineCommand),
     Scale(Box<scale::Scale>),
     Batch(Box<batch::Batch>),
     History(commands::history::History),
-    Run(commands::run::Run),
+    Run(commands::run::RunScript),
     Completions(commands::completions::Completions),
 }
 
@@ -74,13 +74,13 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let run = |command: Command| match command.program {
-        Program::Application(application) => application.run(),
-        Program::Machine(machine) => machine.run(),
-        Program::Scale(scale) => scale.run(),
-        Program::Batch(batch) => batch.run(),
-        Program::History(history) => history.run(),
-        Program::Run(run) => run.run(),
-        Program::Completions(completions) => completions.run(<Command as clap::CommandFactory>::command()),
+        Subcommands::Application(application) => application.run(),
+        Subcommands::Machine(machine) => machine.run(),
+        Subcommands::Scale(scale) => scale.run(),
+        Subcommands::Batch(batch) => batch.run(),
+        Subcommands::History(history) => history.run(),
+        Subcommands::Run(run) => run.run(),
+        Subcommands::Completions(completions) => completions.run(<Command as clap::CommandFactory>::command()),
     };
     run_command(run, |error, subcommand, words| if subcommand == "batch" { batch::tip(error, words) } else { None })
 }

@@ -95,7 +95,7 @@ impl<K: Key + Columns, V: Datum + Columns> PartFormat<K, V> for Format<K, V> {
             }
         };
         let schema = self.schema.clone();
-        Ok(Box::new(Part::<K, V> {
+        Ok(Box::new(ColumnarPart::<K, V> {
             schema,
             keys: Default::default(),
             values: Default::default(),
@@ -112,7 +112,7 @@ enum ColumnFile {
 }
 
 /// A part of a result, and the batch that is not yet in its file.
-struct Part<K: Columns, V: Columns> {
+struct ColumnarPart<K: Columns, V: Columns> {
     schema: SchemaRef,
     keys: K::Builders,
     values: V::Builders,
@@ -121,7 +121,7 @@ struct Part<K: Columns, V: Columns> {
     file: ColumnFile,
 }
 
-impl<K: Columns, V: Columns> Part<K, V> {
+impl<K: Columns, V: Columns> ColumnarPart<K, V> {
     /// Writes the batch.
     fn write(&mut self) -> Result<(), ProgramError> {
         let mut columns = Vec::new();
@@ -147,7 +147,7 @@ fn bytes<D: Datum>(value: D::Ref<'_>) -> usize {
     D::WIDTH.unwrap_or_else(|| D::width(value))
 }
 
-impl<K: Key + Columns, V: Datum + Columns> SinkWriter<K, V> for Part<K, V> {
+impl<K: Key + Columns, V: Datum + Columns> SinkWriter<K, V> for ColumnarPart<K, V> {
     fn pair(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), ProgramError> {
         K::append(&mut self.keys, key);
         V::append(&mut self.values, value);

@@ -34,7 +34,7 @@ impl fmt::Display for Tier {
 
 /// A source of counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct CountAccess {
     /// The name.
     pub name: &'static str,
     /// `None` if it can be read; otherwise the reason, and a remedy.
@@ -45,7 +45,7 @@ pub struct Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The sources, the most informative first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<CountAccess>,
 }
 
 /// The kernel's answers to attempts to count.
@@ -98,7 +98,7 @@ impl Access {
         let paranoid = files(PARANOID).and_then(|text| text.trim().parse::<i32>().ok());
         let exists = |path: &str| files(path).is_some();
         let is_guest = files("/proc/cpuinfo").is_some_and(|text| text.contains(" hypervisor"));
-        let source = |name, refused| Source { name, refused };
+        let source = |name, refused| CountAccess { name, refused };
         let unless = |readable: bool, why: &str| (!readable).then(|| why.to_owned());
         let flags = files("/proc/cpuinfo").unwrap_or_default();
         // A line of numbers; the second is the time waited.

@@ -11,7 +11,7 @@ use crate::units;
 
 /// A plan of measurements.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct Measurements {
     /// The size of each of the three arrays.
     pub array_bytes: u64,
     /// A remark if that size is not ideal.
@@ -34,7 +34,7 @@ pub struct Ceilings {
     /// The size of each array.
     pub array_bytes: u64,
     /// One row per number of threads.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Rates>,
     /// The rate at which one thread writes to the disk, in bytes per second.
     pub disk_write: Option<f64>,
     /// Remarks about failed and doubtful measurements.
@@ -43,7 +43,7 @@ pub struct Ceilings {
 
 /// The rates with one number of threads, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct Rates {
     /// The number of threads, each on its own processor.
     pub threads: usize,
     /// Reading memory.
@@ -66,10 +66,10 @@ const ARRAY_BYTES_DEFAULT: u64 = 128 << 20;
 const TIMES_CACHE: u64 = 4;
 const FILE_BYTES: u64 = 128 << 20;
 
-impl Plan {
+impl Measurements {
     /// Plans for this machine: arrays of four times the last-level caches, if three of them fit in half of the
     /// memory.
-    pub fn new(card: &Card, folder: &Path) -> Plan {
+    pub fn new(card: &Card, folder: &Path) -> Measurements {
         let wanted = card.topology.last_level_bytes().map(|bytes| bytes.saturating_mul(TIMES_CACHE));
         let limits = [card.memory.available_bytes, card.memory.limit_bytes];
         let memory = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
@@ -85,7 +85,7 @@ impl Plan {
             )),
             Some(_) => None,
         };
-        Plan {
+        Measurements {
             array_bytes,
             array_note,
             file_bytes: FILE_BYTES.min(memory / 8),
@@ -119,21 +119,21 @@ fn chosen(card: &Card, count: usize) -> Vec<usize> {
 
 impl Ceilings {
     /// Measures. Calls `begins` before each part, with its name.
-    pub fn measure(plan: &Plan, mut begins: impl FnMut(&str)) -> Ceilings {
+    pub fn measure(plan: &Measurements, mut begins: impl FnMut(&str)) -> Ceilings {
         let mut notes: Vec<String> = plan.array_note.iter().cloned().collect();
         if cfg!(debug_assertions) {
             notes.push("measured by a program that was not optimised: the rates of memory may be too low".to_owned());
         }
         begins("memory");
         let watch = Watch::start();
-        let mut rows: Vec<Row> = plan
+        let mut rows: Vec<Rates> = plan
             .processors
             .iter()
             .filter(|processors| !processors.is_empty())
             .map(|processors| {
                 let rates = stream::measure(processors, plan.array_bytes, plan.passes);
                 let stream::Rates { read, copy, triad } = rates;
-                Row { threads: processors.len(), read, copy, triad, ..Row::default() }
+                Rates { threads: processors.len(), read, copy, triad, ..Rates::default() }
             })
             .collect();
         if let Some(load) = watch.load().filter(Load::disturbs) {
@@ -201,19 +201,19 @@ mod tests {
     #[test]
     fn arrays_are_four_times_the_caches_where_memory_allows() {
         let folder = Path::new("/tmp");
-        let plan = Plan::new(&card(2, Some(32 << 20), 8 << 30), folder);
+        let plan = Measurements::new(&card(2, Some(32 << 20), 8 << 30), folder);
         assert_eq!((plan.array_bytes, plan.array_note), (128 << 20, None));
-        let plan = Plan::new(&card(2, Some(512 << 20), 1 << 30), folder);
+        let plan = Measurements::new(&card(2, Some(512 << 20), 1 << 30), folder);
         assert!(
             plan.array_bytes < 1 << 30 && plan.array_note.is_some_and(|note| note.contains("less than four times"))
         );
-        let plan = Plan::new(&card(2, None, 8 << 30), folder);
+        let plan = Measurements::new(&card(2, None, 8 << 30), folder);
         assert!(plan.array_note.is_some_and(|note| note.contains("does not tell")));
     }
 
     #[test]
     fn threads_double_and_take_a_core_each_first() {
-        let plan = Plan::new(&card(12, Some(1 << 20), 8 << 30), Path::new("/tmp"));
+        let plan = Measurements::new(&card(12, Some(1 << 20), 8 << 30), Path::new("/tmp"));
         let counts: Vec<usize> = plan.processors.iter().map(Vec::len).collect();
         assert_eq!(counts, [1, 2, 4, 8, 12]);
         assert_eq!(plan.processors[3], [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -223,12 +223,12 @@ mod tests {
         odd.topology.processors[0].siblings = vec![0, 1];
         odd.topology.processors[2].siblings = vec![2, 3];
         odd.topology.processors[3].siblings = vec![2, 3];
-        assert_eq!(Plan::new(&odd, Path::new("/tmp")).processors[1], [0, 2]);
+        assert_eq!(Measurements::new(&odd, Path::new("/tmp")).processors[1], [0, 2]);
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_leaves_the_rest() {
-        let mut plan = Plan::new(&card(2, Some(1 << 10), 8 << 30), Path::new("/nowhere"));
+        let mut plan = Measurements::new(&card(2, Some(1 << 10), 8 << 30), Path::new("/nowhere"));
         (plan.array_bytes, plan.passes, plan.processors) = (1, 1, vec![vec![0]]);
         let ceilings = Ceilings::measure(&plan, |_| {});
         assert!(ceilings.rows[0].read > 0.0 && ceilings.rows[0].page_cache.is_none());

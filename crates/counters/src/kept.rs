@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::ceilings::{Ceilings, Row};
+use crate::ceilings::{Ceilings, Rates};
 
 /// The location of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ const NEWER: &str = "a newer version of this program has written it";
 /// Formats ceilings as in the file and in the output of `gristmill machine --json`.
 pub fn to_json(ceilings: &Ceilings) -> Value {
     let whole = |rate: Option<f64>| rate.map(|rate| rate.round() as u64);
-    let row = |row: &Row| {
+    let row = |row: &Rates| {
         json!({
             "threads": row.threads,
             "read_bytes_per_s": whole(Some(row.read)),
@@ -139,7 +139,7 @@ pub fn to_json(ceilings: &Ceilings) -> Value {
 fn from_json(value: &Value) -> Option<Ceilings> {
     let row = |row: &Value| {
         let rate = |name: &str| row.get(name).and_then(Value::as_f64).filter(|rate| *rate > 0.0);
-        Some(Row {
+        Some(Rates {
             threads: row.get("threads").and_then(Value::as_u64).filter(|threads| *threads > 0)? as usize,
             read: rate("read_bytes_per_s")?,
             copy: rate("copy_bytes_per_s")?,
@@ -149,7 +149,7 @@ fn from_json(value: &Value) -> Option<Ceilings> {
             disk_read: rate("disk_read_bytes_per_s"),
         })
     };
-    let rows: Option<Vec<Row>> = value.get("rows")?.as_array()?.iter().map(row).collect();
+    let rows: Option<Vec<Rates>> = value.get("rows")?.as_array()?.iter().map(row).collect();
     let notes = value.get("notes").and_then(Value::as_array);
     Some(Ceilings {
         at: value.get("at_unix_s")?.as_u64()?,
@@ -168,7 +168,7 @@ mod tests {
         Ceilings {
             at,
             array_bytes: 1 << 27,
-            rows: vec![Row {
+            rows: vec![Rates {
                 threads: 2,
                 read: 3e10,
                 copy: 2e10,

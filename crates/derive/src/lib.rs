@@ -126,7 +126,7 @@ fn key(input: &DeriveInput) -> Result<Tokens> {
 
 fn datum(input: &DeriveInput) -> Result<Tokens> {
     let generics = bounded(input)?;
-    let target = Target { name: &input.ident, generics: &generics };
+    let target = Implementor { name: &input.ident, generics: &generics };
     match (&input.data, borrowed(&input.attrs)?) {
         (Data::Struct(data), None) => {
             data.fields.iter().try_for_each(|field| fixed(field, "add #[datum(borrowed = NAME)] to the struct"))?;
@@ -196,7 +196,7 @@ fn fixed(field: &Field, remedy: &str) -> Result<()> {
 }
 
 /// The type that an implementation is for.
-struct Target<'t> {
+struct Implementor<'t> {
     name: &'t Ident,
     /// With the bounds that `Datum` needs.
     generics: &'t Generics,
@@ -264,7 +264,7 @@ fn nested(fields: &[Tokens]) -> Tokens {
 }
 
 /// Implements `Datum` for a struct that is seen as itself.
-fn by_value(target: &Target, columns: &Columns) -> Tokens {
+fn by_value(target: &Implementor, columns: &Columns) -> Tokens {
     let name = target.name;
     let (tuple, fields, value) = (columns.tuple(), columns.fields(), columns.value());
     let opened = quote! { let #name #fields = value; };
@@ -284,7 +284,7 @@ fn by_value(target: &Target, columns: &Columns) -> Tokens {
 }
 
 /// Implements `Datum` for a struct that is seen through the struct `view` of borrowed fields, and declares that.
-fn by_view(input: &DeriveInput, target: &Target, fields: &Fields, view: &Ident) -> Result<Tokens> {
+fn by_view(input: &DeriveInput, target: &Implementor, fields: &Fields, view: &Ident) -> Result<Tokens> {
     if !matches!(fields, Fields::Named(_)) {
         return Err(Error::new(view.span(), "only a struct with named fields has borrowed fields"));
     }
@@ -357,7 +357,7 @@ fn by_view(input: &DeriveInput, target: &Target, fields: &Fields, view: &Ident) 
 /// Implements `Datum` through a tuple. `seen` is the type of `Ref<'a>`, `open` makes the tuple of `value`, and `close`
 /// makes a value of the tuple `value`.
 fn implementation(
-    target: &Target,
+    target: &Implementor,
     seen: &Tokens,
     tuple: &Tokens,
     owned: &Tokens,
@@ -494,7 +494,7 @@ impl<'v> Variants<'v> {
 }
 
 /// Implements `Datum` for an enum, which is seen as itself.
-fn one_of(target: &Target, variants: &[(&Ident, Columns)]) -> Tokens {
+fn one_of(target: &Implementor, variants: &[(&Ident, Columns)]) -> Tokens {
     let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
     let variants = Variants::of(variants);
     let (coded, ordered, data) = (variants.coded(name), variants.ordered(name), &variants.data);

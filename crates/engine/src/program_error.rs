@@ -48,14 +48,14 @@ pub struct ProgramError {
     /// The message, and those of its sources.
     messages: Vec<String>,
     code: Option<i32>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Consequence,
     /// The byte of the file that it is about, if the program says so.
     pub(crate) offset: Option<u64>,
 }
 
 /// The consequence of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Consequence {
     /// The input is wrong: end the job, or set the record aside.
     Bad,
     /// The input is correct, but needs more than the job may take: end the job.
@@ -71,7 +71,7 @@ impl ProgramError {
         if why.is_empty() {
             "the program gave no reason".clone_into(&mut why);
         }
-        ProgramError { messages: vec![why], code: None, verdict: Verdict::Bad, offset: None }
+        ProgramError { messages: vec![why], code: None, verdict: Consequence::Bad, offset: None }
     }
 
     /// Adds a number by which the caller of the job can tell errors apart ([`Error::Rejected`](crate::Error::Rejected),
@@ -83,7 +83,7 @@ impl ProgramError {
     /// Lets the task be tried again ([`Job::retries`](crate::Job::retries)), as after a panic, because the error may
     /// not come back: a service did not answer, say. The worker is replaced, and what it had not sent is mapped again.
     pub fn retry(self) -> ProgramError {
-        ProgramError { verdict: Verdict::Retry, ..self }
+        ProgramError { verdict: Consequence::Retry, ..self }
     }
 
     /// Ends the job with this error, from a function that cannot return it: a combiner. (A map or reduce function
@@ -126,7 +126,7 @@ impl ProgramError {
 
     /// Says that the input is correct, but needs too much.
     pub(crate) fn too_large(self) -> ProgramError {
-        ProgramError { verdict: Verdict::TooLarge, ..self }
+        ProgramError { verdict: Consequence::TooLarge, ..self }
     }
 
     /// Returns it with another message.
@@ -141,14 +141,14 @@ impl ProgramError {
 
     /// Returns whether the task is to be tried again.
     pub(crate) fn is_retried(&self) -> bool {
-        self.verdict == Verdict::Retry
+        self.verdict == Consequence::Retry
     }
 
     /// Returns it, or ends this worker if the task is to be tried again.
     pub(crate) fn unless_retried(self) -> ProgramError {
         match self.verdict {
-            Verdict::Retry => std::panic::resume_unwind(Box::new(self)),
-            Verdict::Bad | Verdict::TooLarge => self,
+            Consequence::Retry => std::panic::resume_unwind(Box::new(self)),
+            Consequence::Bad | Consequence::TooLarge => self,
         }
     }
 
@@ -160,7 +160,7 @@ impl ProgramError {
     /// Makes the error that another process had.
     pub(crate) fn from_message(message: &str, code: Option<i32>) -> ProgramError {
         let messages = message.split('\0').map(str::to_owned).collect();
-        ProgramError { messages, code, verdict: Verdict::Bad, offset: None }
+        ProgramError { messages, code, verdict: Consequence::Bad, offset: None }
     }
 }
 

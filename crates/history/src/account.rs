@@ -151,15 +151,15 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Run;
+    use crate::PastRun;
     use crate::runs::tests::run;
 
     #[test]
     fn programs_are_listed_explained_exported_and_forgotten() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut history = History::open(&dir.path().join("h")).expect("a new file");
-        let failed = Run { outcome: "signal 9".into(), input: "j".into(), ..run("a", 50.0) };
-        let later = Run { began_ms: 2000, ..run("b", 4.0) };
+        let failed = PastRun { outcome: "signal 9".into(), input: "j".into(), ..run("a", 50.0) };
+        let later = PastRun { began_ms: 2000, ..run("b", 4.0) };
         history.add_runs("here", &[run("a", 1.0), run("a", 2.0), failed, later]).expect("added");
         let accounts = history.accounts(None).expect("read");
         assert_eq!(accounts.iter().map(|account| account.build.as_str()).collect::<Vec<_>>(), ["b", "a"]);
@@ -191,9 +191,9 @@ mod tests {
 #[cfg(test)]
 mod forget_tests {
     use super::*;
-    use crate::Run;
+    use crate::PastRun;
     use crate::runs::tests::run;
-    use gristmill_schedule::{BlockVector, Program, Similarity, Store};
+    use gristmill_schedule::{BlockVector, KnownProgram, Similarity, Store};
 
     /// Opens a history twice, as two processes do, with a run of the programs "a" and "b".
     fn twice(dir: &tempfile::TempDir) -> [History; 2] {
@@ -211,7 +211,7 @@ mod forget_tests {
     }
 
     fn store() -> Store {
-        let mut program = Program::default();
+        let mut program = KnownProgram::default();
         program.phases.recognise(&BlockVector::default(), &Similarity::default());
         Store { programs: [("a".to_owned(), program)].into(), ..Store::default() }
     }
@@ -239,7 +239,7 @@ mod forget_tests {
         let dir = tempfile::tempdir().expect("a directory");
         let [mut batch, mut user] = twice(&dir);
         assert_eq!(user.forget("program new").expect("nothing there"), 0);
-        let new = Run { build: "new-1".into(), name: "program new".into(), ..run("a", 1.0) };
+        let new = PastRun { build: "new-1".into(), name: "program new".into(), ..run("a", 1.0) };
         batch.add_runs("here", &[new]).expect("added");
         assert_eq!(builds(&user), ["a", "b"]);
     }

@@ -150,7 +150,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_schedule::{BlockVector, Buckets, Phases, Program, Similarity, Store};
+    use gristmill_schedule::{BlockVector, Buckets, KnownProgram, Phases, Similarity, Store};
     use std::collections::BTreeMap;
 
     /// A program with three quanta in a phase of 10 requests per microsecond, and one in a phase that is not known.
@@ -162,7 +162,7 @@ mod tests {
             phases.update(place, 1000.0, 10.0, valid);
         }
         let pressure = Some(Pressure { demand: 0.5, error: 0.03, readings: 40 });
-        let program = Program { phases, pressure, ..Program::default() };
+        let program = KnownProgram { phases, pressure, ..KnownProgram::default() };
         Store { programs: BTreeMap::from([("a".into(), program)]), ..Store::default() }
     }
 

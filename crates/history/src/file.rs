@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::forgotten::Forgotten;
-use crate::place::Place;
+use crate::place::HistoryPath;
 use crate::schema::{ADDED_IN_2, ADDED_IN_3, ADDED_IN_4, ADDED_IN_5, TABLES, VERSION};
 
 /// An open history.
@@ -104,7 +104,7 @@ impl History {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(other)?;
         }
-        let place = Place::find(path).map_err(other)?;
+        let place = HistoryPath::find(path).map_err(other)?;
         let mut connection = Connection::open(place.path())?;
         connection.busy_timeout(PATIENCE)?;
         if connection.is_readonly("main")? {
@@ -229,7 +229,7 @@ mod tests {
         let mut history = History::open(&dir.path().join("h")).expect("a new file");
         let pages: i64 = history.connection.query_row("pragma page_count", (), |row| row.get(0)).expect("a count");
         history.connection.pragma_update(None, "max_page_count", pages).expect("a limit");
-        let run = crate::Run { name: "x".repeat(100_000), ..crate::runs::tests::run("a", 1.0) };
+        let run = crate::PastRun { name: "x".repeat(100_000), ..crate::runs::tests::run("a", 1.0) };
         assert!(matches!(history.add_runs("host", &[run]), Err(Problem::Full)));
     }
 }

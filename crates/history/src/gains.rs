@@ -101,22 +101,22 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Run;
+    use crate::PastRun;
     use crate::runs::tests::run;
 
     #[test]
     fn runs_are_compared_with_those_in_the_systems_order_of_the_same_program_and_input() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut history = History::open(&dir.path().join("h")).expect("a new file");
-        let took = |user_seconds: f64, chosen: f64, began_ms: u64| Run {
+        let took = |user_seconds: f64, chosen: f64, began_ms: u64| PastRun {
             user_seconds,
             system_seconds: 1.0,
             chosen,
             began_ms,
             ..run("a", 9.0)
         };
-        let other = Run { input: "j".into(), ..took(50.0, 1.0, 0) };
-        let failed = Run { outcome: "exit 1".into(), ..took(70.0, 0.0, 1) };
+        let other = PastRun { input: "j".into(), ..took(50.0, 1.0, 0) };
+        let failed = PastRun { outcome: "exit 1".into(), ..took(70.0, 0.0, 1) };
         // They are added in another order than they began in.
         let runs = [took(2.0, 0.9, 3), took(3.0, 0.0, 1), took(5.0, 0.05, 2), took(9.0, 0.4, 4), other, failed];
         history.add_runs("here", &runs).expect("added");

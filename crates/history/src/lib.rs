@@ -42,4 +42,4 @@ pub use file::{History, Problem, in_home};
 pub use gains::{CHOSEN, Repeat, Repeated};
 pub use limits::{BYTES_MIN, Limits};
 pub use measured::{Asked, Measured, Question};
-pub use runs::Run;
+pub use runs::PastRun;

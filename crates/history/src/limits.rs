@@ -199,7 +199,7 @@ pub(crate) fn has_measured(connection: &Connection) -> rusqlite::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Run;
+    use crate::PastRun;
     use crate::runs::tests::run;
 
     fn history(dir: &tempfile::TempDir) -> History {
@@ -218,7 +218,7 @@ mod tests {
         let mut history = history(&dir);
         history.set_limits(Limits { runs: 3, ..Limits::default() }, 0).expect("set");
         for night in 0..5 {
-            let other = Run { input: "j".into(), ..run("a", 50.0) };
+            let other = PastRun { input: "j".into(), ..run("a", 50.0) };
             history.add_runs("here", &[run("a", f64::from(night)), other, run("b", 1.0)]).expect("added");
             history.add_runs("there", &[run("a", 100.0)]).expect("added");
         }
@@ -237,7 +237,7 @@ mod tests {
     fn runs_that_are_too_old_go_with_all_that_is_known_of_their_programs() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut history = history(&dir);
-        let at = |build: &str, day: u64| Run { began_ms: day * DAY_MS, ..run(build, 1.0) };
+        let at = |build: &str, day: u64| PastRun { began_ms: day * DAY_MS, ..run(build, 1.0) };
         history.add_runs("here", &[at("old", 1), at("both", 1), at("both", 300)]).expect("added");
         let learned = gristmill_schedule::Store {
             programs: [("old".to_owned(), crate::profiles::tests::program(3))].into(),
@@ -260,7 +260,7 @@ mod tests {
         let mut history = history(&dir);
         let of = crate::Question { name: "a".into(), build: "a".into(), options: "o".into() };
         history.add_measured("here", &of, &[]).expect("added");
-        history.add_runs("here", &[Run { began_ms: 1, ..run("a", 1.0) }]).expect("added");
+        history.add_runs("here", &[PastRun { began_ms: 1, ..run("a", 1.0) }]).expect("added");
         let time = crate::Measured {
             processors: 8,
             files: 1,
@@ -273,7 +273,7 @@ mod tests {
             at_ms: 1,
         };
         history.add_measured("here", &of, &[time]).expect("added");
-        history.add_runs("here", &[Run { began_ms: 400 * DAY_MS, ..run("b", 1.0) }]).expect("added");
+        history.add_runs("here", &[PastRun { began_ms: 400 * DAY_MS, ..run("b", 1.0) }]).expect("added");
         assert_eq!(history.accounts(None).expect("read").len(), 2);
         assert_eq!(count(&history, "runs"), 1);
     }
@@ -283,9 +283,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let mut history = history(&dir);
         // Each run has an input of its own, so none is beyond the number of runs.
-        let numbered = |number: u64| Run { input: format!("{number:0200}"), began_ms: number, ..run("a", 1.0) };
+        let numbered = |number: u64| PastRun { input: format!("{number:0200}"), began_ms: number, ..run("a", 1.0) };
         for part in 0..10 {
-            let runs: Vec<Run> = (part * 500..(part + 1) * 500).map(numbered).collect();
+            let runs: Vec<PastRun> = (part * 500..(part + 1) * 500).map(numbered).collect();
             history.add_runs("here", &runs).expect("added");
         }
         assert_eq!(count(&history, "runs"), 5000);

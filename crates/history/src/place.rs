@@ -11,12 +11,12 @@ use gristmill_os::folder::Entry;
 const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// The place of a history.
-pub(crate) struct Place(Entry);
+pub(crate) struct HistoryPath(Entry);
 
-impl Place {
+impl HistoryPath {
     /// Follows the path. The folder stays the one that it leads to now.
-    pub(crate) fn find(path: &Path) -> io::Result<Place> {
-        let place = Place(Entry::find(path)?);
+    pub(crate) fn find(path: &Path) -> io::Result<HistoryPath> {
+        let place = HistoryPath(Entry::find(path)?);
         place.check()?;
         if !place.0.is_there() {
             // SQLite gives the files beside it the permissions of this one.

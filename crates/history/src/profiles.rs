@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_schedule::{
-    BlockVector, Estimate, Followed, Input, Phase, Phases, Pressure, Program, Recent, Store, Times,
+    BlockVector, Estimate, Followed, KnownInput, KnownProgram, Phase, Phases, Pressure, Recent, Store, Times,
 };
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
@@ -57,7 +57,8 @@ impl History {
             .collect::<Result<BTreeSet<_>, _>>()?;
         let mut store = Store { dropped, ..Store::default() };
         if !phases.is_empty() {
-            let program = Program { phases: Phases::from_iter(phases), followed, pressure, inputs: BTreeMap::new() };
+            let program =
+                KnownProgram { phases: Phases::from_iter(phases), followed, pressure, inputs: BTreeMap::new() };
             store.programs.insert(build.into(), program);
         }
         Ok(store)
@@ -68,7 +69,7 @@ impl History {
     /// # Errors
     ///
     /// See [`Problem`].
-    pub fn load_input(&self, on: &str, build: &str, input: &str) -> Result<Option<Input>, Problem> {
+    pub fn load_input(&self, on: &str, build: &str, input: &str) -> Result<Option<KnownInput>, Problem> {
         let columns =
             "runs, requests, tried, usual_us, usual_variance, usual_runs, chosen_us, chosen_variance, chosen_runs";
         let found = self
@@ -81,7 +82,7 @@ impl History {
                 };
                 let times = Times { usual: recent(3)?, chosen: recent(6)?, tried: row.get::<_, i64>(2)? as u64 };
                 let (runs, requests) = (row.get::<_, i64>(0)? as u64, row.get(1)?);
-                Ok(Input { runs, requests, times, ..Input::default() })
+                Ok(KnownInput { runs, requests, times, ..KnownInput::default() })
             })
             .optional()?;
         let Some(mut found) = found else { return Ok(None) };
@@ -153,7 +154,7 @@ fn remove_inputs_of_others(transaction: &Transaction<'_>, [host, number, phases]
     Ok(())
 }
 
-fn replace(transaction: &Transaction<'_>, host: i64, number: i64, learned: &Program) -> Result<(), Problem> {
+fn replace(transaction: &Transaction<'_>, host: i64, number: i64, learned: &KnownProgram) -> Result<(), Problem> {
     for table in ["phases", "transitions", "pressures"] {
         transaction.execute(&format!("delete from {table} where host = ?1 and program = ?2"), [host, number])?;
     }
@@ -254,14 +255,14 @@ pub(crate) mod tests {
     use gristmill_schedule::{Buckets, Similarity};
 
     /// A program of two phases, which were seen so often, with an input "i".
-    pub(crate) fn program(quanta: usize) -> Program {
+    pub(crate) fn program(quanta: usize) -> KnownProgram {
         let mut phases = Phases::default();
         for turn in 0..quanta {
             let vector = BlockVector::of(&[turn as u64 % 2 * 640, 64], &Buckets::Bytes(64));
             let place = phases.recognise(&vector, &Similarity::default());
             phases.update(place, 1000.0 / (turn + 1) as f64, 0.1, turn % 3 == 0);
         }
-        let mut input = Input::default();
+        let mut input = KnownInput::default();
         input.take_in(quanta as f64, &BTreeMap::from([(0, 5.0), (1, 7.5)]));
         input.times.tried = 3;
         input.times.usual.take_in(3e6);
@@ -271,7 +272,7 @@ pub(crate) mod tests {
         followed.add(0, 1, 3);
         followed.add(1, 0, 2);
         let pressure = Some(Pressure { demand: 0.5, error: 0.25, readings: 40 });
-        Program { phases, inputs: BTreeMap::from([("i".into(), input)]), followed, pressure }
+        KnownProgram { phases, inputs: BTreeMap::from([("i".into(), input)]), followed, pressure }
     }
 
     fn store(quanta: usize) -> Store {
@@ -314,7 +315,7 @@ pub(crate) mod tests {
     /// A program with `quanta` quanta in its first phase, then one in each of these others, and an input of the last
     /// phase.
     fn with_input(quanta: usize, others: &[u64], name: &str) -> Store {
-        let mut program = Program::default();
+        let mut program = KnownProgram::default();
         let codes = std::iter::repeat_n(0, quanta).chain(others.iter().copied());
         let places: Vec<usize> = codes
             .map(|code| {

@@ -9,7 +9,7 @@ use crate::limits::{limits, remove_beyond, remove_old};
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct PastRun {
     /// The program: a digest of its file.
     pub build: String,
     /// Its name.
@@ -46,7 +46,7 @@ impl History {
     /// # Errors
     ///
     /// See [`Problem`].
-    pub fn add_runs(&mut self, on: &str, runs: &[Run]) -> Result<(), Problem> {
+    pub fn add_runs(&mut self, on: &str, runs: &[PastRun]) -> Result<(), Problem> {
         let transaction = write(&mut self.connection)?;
         self.forgotten.look(&transaction)?;
         let forgotten = self.forgotten.before_runs();
@@ -56,7 +56,7 @@ impl History {
             "insert into runs (host, program, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome, chosen) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
-        let is_known = |run: &&Run| !forgotten.contains(&run.build) && !forgotten.contains(&run.name);
+        let is_known = |run: &&PastRun| !forgotten.contains(&run.build) && !forgotten.contains(&run.name);
         for run in runs.iter().filter(is_known) {
             let program = program(&transaction, &run.build, &run.name)?;
             insert.execute(params![
@@ -99,8 +99,8 @@ impl History {
 pub(crate) mod tests {
     use super::*;
 
-    pub fn run(build: &str, seconds: f64) -> Run {
-        Run {
+    pub fn run(build: &str, seconds: f64) -> PastRun {
+        PastRun {
             build: build.into(),
             name: format!("program {build}"),
             input: "i".into(),
@@ -118,8 +118,8 @@ pub(crate) mod tests {
     fn the_usual_time_is_the_mean_of_successful_runs_with_this_input() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut history = History::open(&dir.path().join("h")).expect("a new file");
-        let failed = Run { outcome: "exit 1".into(), ..run("a", 100.0) };
-        let other = Run { input: "j".into(), ..run("a", 100.0) };
+        let failed = PastRun { outcome: "exit 1".into(), ..run("a", 100.0) };
+        let other = PastRun { input: "j".into(), ..run("a", 100.0) };
         history.add_runs("here", &[run("a", 1.0), run("a", 3.0), failed, other, run("b", 100.0)]).expect("added");
         assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some([2.0, 0.75]));
         assert_eq!(history.usual_seconds("there", "a", "i").expect("read"), None);
@@ -131,7 +131,8 @@ pub(crate) mod tests {
         let mut history = History::open(&dir.path().join("h")).expect("a new file");
         let mut steps = Vec::new();
         for count in [20, 2000] {
-            let others: Vec<Run> = (0..count).map(|at| Run { input: format!("{at}"), ..run("a", 100.0) }).collect();
+            let others: Vec<PastRun> =
+                (0..count).map(|at| PastRun { input: format!("{at}"), ..run("a", 100.0) }).collect();
             history.add_runs("here", &others).expect("added");
             history.add_runs("here", &vec![run("a", f64::from(count)); 50]).expect("added");
             assert_eq!(history.usual_seconds("here", "a", "i").expect("read"), Some([f64::from(count), 0.75]));

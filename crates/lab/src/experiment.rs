@@ -13,10 +13,10 @@ use gristmill_os::room::{no_temporary, private_folder, temporary_folder};
 use gristmill_report::messages::tell;
 
 use crate::compare::comparison::Comparison;
-use crate::compare::machine::Machine;
+use crate::compare::machine::MachineFacts;
 use crate::compare::subject::Subject;
 use crate::compare::time::Time;
-use crate::compare::trial::{self, Trial};
+use crate::compare::trial::{self, Contest};
 use crate::compare::{conclusion, report};
 use crate::generate::{Generator, Present, Size, name};
 use crate::results::ResultFile;
@@ -138,7 +138,7 @@ const SEED: u64 = 1;
 impl Experiment {
     pub fn run(&self) -> Result<(), Failure> {
         let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 11 });
-        let machine = Machine::here();
+        let machine = MachineFacts::here();
         let topics = Topic::value_variants().iter().filter(|topic| self.only.is_empty() || self.only.contains(topic));
         let comparisons: Vec<Comparison> = topics.map(|topic| topic.comparison(machine.processors)).collect();
         Folder::make(&self.output).map_err(|source| Failure::output(&self.output, source))?;
@@ -177,7 +177,7 @@ impl Experiment {
     }
 
     /// Makes the input of the chosen applications in this directory.
-    fn make_input(&self, directory: &Path) -> Result<Input, Failure> {
+    fn make_input(&self, directory: &Path) -> Result<ComparedInputs, Failure> {
         let size = self.size();
         let generator = Generator { size, seed: SEED, directory, present: Present::Keep };
         // Removed input can be made again. The report says how, and assumes where.
@@ -200,7 +200,7 @@ impl Experiment {
             }
             subjects.push(Subject::new(workload, size, &paths, &shown));
         }
-        Ok(Input { subjects, preparation, shown })
+        Ok(ComparedInputs { subjects, preparation, shown })
     }
 
     /// Runs every comparison on every application to which it applies.
@@ -209,12 +209,12 @@ impl Experiment {
         comparisons: &'e [Comparison],
         subjects: &'e [Subject],
         rounds: u32,
-    ) -> Result<Vec<Trial<'e>>, Failure> {
-        let mut trials: Vec<Trial> = comparisons
+    ) -> Result<Vec<Contest<'e>>, Failure> {
+        let mut trials: Vec<Contest> = comparisons
             .iter()
             .flat_map(|comparison| {
                 let on = subjects.iter().filter(|subject| (comparison.asks)(subject.workload));
-                on.map(|subject| Trial::new(comparison, subject))
+                on.map(|subject| Contest::new(comparison, subject))
             })
             .filter(|trial| trial.variants.len() > 1)
             .collect();
@@ -237,7 +237,7 @@ impl Experiment {
 }
 
 /// The input of an experiment.
-struct Input {
+struct ComparedInputs {
     subjects: Vec<Subject>,
     /// The commands that make it again, if it is removed.
     preparation: Vec<String>,

@@ -13,12 +13,12 @@ pub struct Workload {
     pub reads: fn(Size) -> &'static str,
     /// The subcommand and its options; the input follows.
     pub command: fn(Size) -> &'static str,
-    pub pairs: Pairs,
+    pub pairs: PairKind,
 }
 
 /// The kind of pairs that map emits. A strategy may need a kind, which includes all later kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub enum Pairs {
+pub enum PairKind {
     /// Values without a combiner.
     Any,
     /// Values with a combiner.
@@ -35,7 +35,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::WordCount),
         reads: |_| "text",
         command: |_| "word-count --tokens alpha --top 10",
-        pairs: Pairs::Combining,
+        pairs: PairKind::Combining,
     },
     Workload {
         name: "small-files",
@@ -43,7 +43,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::SmallFiles),
         reads: |_| "files of 1 KiB",
         command: |_| "word-count --tokens alpha --top 10",
-        pairs: Pairs::Combining,
+        pairs: PairKind::Combining,
     },
     Workload {
         name: "histogram",
@@ -51,7 +51,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::Histogram),
         reads: |_| "a BMP picture",
         command: |_| "histogram",
-        pairs: Pairs::Dense,
+        pairs: PairKind::Dense,
     },
     Workload {
         name: "linear-regression",
@@ -59,7 +59,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::LinearRegression),
         reads: |_| "byte pairs",
         command: |_| "linear-regression",
-        pairs: Pairs::Dense,
+        pairs: PairKind::Dense,
     },
     Workload {
         name: "string-match",
@@ -67,7 +67,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::StringMatch),
         reads: |_| "four keys, and words, one per line",
         command: |_| "string-match --keys",
-        pairs: Pairs::Dense,
+        pairs: PairKind::Dense,
     },
     Workload {
         name: "kmeans",
@@ -78,7 +78,7 @@ pub static WORKLOADS: [Workload; 11] = [
             Size::Small => "kmeans --start first --iterations 5 -k 20",
             Size::Medium | Size::Large => "kmeans --start first --iterations 5 -k 100",
         },
-        pairs: Pairs::Dense,
+        pairs: PairKind::Dense,
     },
     Workload {
         name: "pca",
@@ -86,7 +86,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::Pca),
         reads: |_| "a square matrix: means and covariances",
         command: |_| "pca --print means",
-        pairs: Pairs::Any,
+        pairs: PairKind::Any,
     },
     Workload {
         name: "tile-search",
@@ -101,7 +101,7 @@ pub static WORKLOADS: [Workload; 11] = [
             Size::Medium => "tile-search --rows 4 --columns 4 --depth 18",
             Size::Large => "tile-search --rows 4 --columns 4 --depth 22",
         },
-        pairs: Pairs::Combining,
+        pairs: PairKind::Combining,
     },
     Workload {
         name: "matrix-multiply",
@@ -109,7 +109,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::MatrixMultiply),
         reads: |_| "two square matrices",
         command: |_| "matrix-multiply --print summary --left",
-        pairs: Pairs::Any,
+        pairs: PairKind::Any,
     },
     Workload {
         name: "palindromes",
@@ -117,7 +117,7 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::SmallFiles),
         reads: |_| "files of 1 KiB",
         command: |_| "palindromes --print total",
-        pairs: Pairs::Combining,
+        pairs: PairKind::Combining,
     },
     Workload {
         name: "sort",
@@ -125,6 +125,6 @@ pub static WORKLOADS: [Workload; 11] = [
         input: Some(Dataset::Sort),
         reads: |_| "TeraSort records",
         command: |_| "sort --records terasort",
-        pairs: Pairs::Any,
+        pairs: PairKind::Any,
     },
 ];

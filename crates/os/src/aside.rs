@@ -41,11 +41,11 @@ pub struct Aside {
     /// The content so far.
     pub file: File,
     /// `None` for a device or a pipe, which is written directly.
-    place: Option<Place>,
+    place: Option<FutureName>,
 }
 
 /// The future name.
-struct Place {
+struct FutureName {
     target: Rc<Entry>,
     /// The temporary name, if the file must have one.
     hidden: Option<Hidden>,
@@ -108,7 +108,7 @@ impl Aside {
 
     fn begin(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
         match target.folder.make_unnamed(mode) {
-            Ok(file) => Ok(Aside { file, place: Some(Place { target, hidden: None }) }),
+            Ok(file) => Ok(Aside { file, place: Some(FutureName { target, hidden: None }) }),
             // The file system does not support files without a name, or the kernel does not.
             Err(Errno::OPNOTSUPP | Errno::ISDIR) => Aside::begin_hidden(target, mode),
             Err(error) => Err(error.into()),
@@ -123,14 +123,14 @@ impl Aside {
             // Another run may have removed it as a leftover.
             if locked != Err(Errno::WOULDBLOCK) && target.folder.has(&name, &file)? {
                 let hidden = Some(Hidden { beside: target.clone(), name });
-                return Ok(Aside { file, place: Some(Place { target, hidden }) });
+                return Ok(Aside { file, place: Some(FutureName { target, hidden }) });
             }
         }
     }
 
     /// Removes the hidden files of this name that killed runs have left: those that are not locked.
     pub fn remove_left_over(&self) {
-        let Some(Place { target, hidden: Some(_) }) = &self.place else { return };
+        let Some(FutureName { target, hidden: Some(_) }) = &self.place else { return };
         let Entry { folder, name, .. } = &**target;
         for other in folder.names().unwrap_or_default().iter().filter(|other| is_hidden_name(other, name)) {
             let Ok(file) = folder.open_file(other, false, false) else { continue };
@@ -156,7 +156,7 @@ impl Aside {
     /// Syncs the file and gives it its name, once everything has been written.
     pub fn publish(self) -> io::Result<()> {
         let Aside { file, place } = self;
-        let Some(Place { target, hidden }) = place else { return Ok(()) };
+        let Some(FutureName { target, hidden }) = place else { return Ok(()) };
         file.sync_all()?;
         target.check_before_replacing(&file)?;
         let Entry { folder, name, .. } = &*target;

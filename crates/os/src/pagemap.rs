@@ -39,7 +39,7 @@ impl Pagemap {
     /// By one call, which returns runs and skips what is not mapped.
     fn scan(&self, addresses: Range<usize>) -> io::Result<Vec<Range<usize>>> {
         let mut runs = Vec::new();
-        let mut found = [Region::default(); 128];
+        let mut found = [MappedRange::default(); 128];
         let mut start = addresses.start as u64;
         while start < addresses.end as u64 {
             let mut question = Scan {
@@ -127,7 +127,7 @@ const _: () = assert!(size_of::<Scan>() == 96);
 /// `struct page_region`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Region {
+struct MappedRange {
     start: u64,
     end: u64,
     categories: u64,

@@ -8,7 +8,7 @@
 /// Every closure is. Write a struct of your own where a closure inside the work would be compiled only once. Mark
 /// `run`, and the functions that it calls, with `#[inline(always)]`: code that is not inlined is compiled once, for
 /// every processor.
-pub trait Work {
+pub trait VectorWork {
     /// The result.
     type Output;
 
@@ -16,7 +16,7 @@ pub trait Work {
     fn run(self) -> Self::Output;
 }
 
-impl<R, F: FnOnce() -> R> Work for F {
+impl<R, F: FnOnce() -> R> VectorWork for F {
     type Output = R;
 
     #[inline(always)]
@@ -33,7 +33,7 @@ impl<R, F: FnOnce() -> R> Work for F {
 /// assert_eq!(sum, 1500.0);
 /// ```
 #[inline]
-pub fn with_widest<W: Work>(work: W) -> W::Output {
+pub fn with_widest<W: VectorWork>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     match x86::level() {
         // SAFETY: the processor has every feature that the function is compiled for; `level` has asked for each.
@@ -49,7 +49,7 @@ pub fn with_widest<W: Work>(work: W) -> W::Output {
 mod x86 {
     use std::sync::OnceLock;
 
-    use super::Work;
+    use super::VectorWork;
 
     /// The levels of x86-64: v4, v3 and the baseline.
     #[derive(Clone, Copy)]
@@ -76,13 +76,13 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx,avx2,bmi1,bmi2,fma,lzcnt,popcnt,sse3,ssse3,sse4.1,sse4.2")]
-    pub fn with_32_bytes<W: Work>(work: W) -> W::Output {
+    pub fn with_32_bytes<W: VectorWork>(work: W) -> W::Output {
         work.run()
     }
 
     #[target_feature(enable = "avx,avx2,bmi1,bmi2,fma,lzcnt,popcnt,sse3,ssse3,sse4.1,sse4.2")]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    pub fn with_64_bytes<W: Work>(work: W) -> W::Output {
+    pub fn with_64_bytes<W: VectorWork>(work: W) -> W::Output {
         work.run()
     }
 }
@@ -93,7 +93,7 @@ mod tests {
 
     struct Dot<'a>(&'a [f32], &'a [f32]);
 
-    impl Work for Dot<'_> {
+    impl VectorWork for Dot<'_> {
         type Output = f32;
 
         #[inline(always)]

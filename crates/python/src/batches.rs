@@ -36,16 +36,16 @@ impl Batch {
     ///
     /// # Errors
     /// A buffer does not suit its type or the number of rows.
-    pub fn records<'b>(&'b self, py: Python<'b>) -> PyResult<(usize, Part<'b>)> {
+    pub fn records<'b>(&'b self, py: Python<'b>) -> PyResult<(usize, BatchPart<'b>)> {
         Ok((self.rows, self.records.part(py, self.rows)?))
     }
 }
 
 impl Stored {
-    fn part<'b>(&'b self, py: Python<'b>, rows: usize) -> PyResult<Part<'b>> {
+    fn part<'b>(&'b self, py: Python<'b>, rows: usize) -> PyResult<BatchPart<'b>> {
         let (kind, valid, buffers) = match self {
             Stored::Tuple(parts) => {
-                return Ok(Part::Tuple(parts.iter().map(|part| part.part(py, rows)).collect::<PyResult<_>>()?));
+                return Ok(BatchPart::Tuple(parts.iter().map(|part| part.part(py, rows)).collect::<PyResult<_>>()?));
             }
             Stored::Array(kind, valid, buffers) => (kind, valid, buffers),
         };
@@ -62,14 +62,14 @@ impl Stored {
         if values.len() != rows || valid.is_some_and(|valid| valid.len() != rows) {
             return Err(PyValueError::new_err(format!("a column of {} values for {rows} rows", values.len())));
         }
-        Ok(Part::Column { values, valid })
+        Ok(BatchPart::Column { values, valid })
     }
 }
 
 /// The columns of a batch, or those of a part of its records.
-pub enum Part<'b> {
+pub enum BatchPart<'b> {
     Column { values: Values<'b>, valid: Option<&'b [u8]> },
-    Tuple(Vec<Part<'b>>),
+    Tuple(Vec<BatchPart<'b>>),
 }
 
 /// The values of a column. Text and bytes lie between two offsets each.
@@ -93,12 +93,12 @@ impl Values<'_> {
 
 /// A record of a batch, or a part of one.
 #[derive(Clone, Copy)]
-pub struct Row<'p, 'b> {
-    pub part: &'p Part<'b>,
+pub struct BatchRow<'p, 'b> {
+    pub part: &'p BatchPart<'b>,
     pub number: usize,
 }
 
-/// The shape of a [`Row`].
+/// The shape of a [`BatchRow`].
 pub enum Item<'p, 'b> {
     None,
     Bool(bool),
@@ -106,17 +106,17 @@ pub enum Item<'p, 'b> {
     Float(f64),
     Text(&'b [u8]),
     Bytes(&'b [u8]),
-    Tuple(&'p [Part<'b>]),
+    Tuple(&'p [BatchPart<'b>]),
 }
 
-impl<'p, 'b> Row<'p, 'b> {
+impl<'p, 'b> BatchRow<'p, 'b> {
     #[inline]
     pub fn item(self) -> Item<'p, 'b> {
         let number = self.number;
         let values = match self.part {
-            Part::Tuple(parts) => return Item::Tuple(parts),
-            Part::Column { valid: Some(valid), .. } if valid[number] == 0 => return Item::None,
-            Part::Column { values, .. } => values,
+            BatchPart::Tuple(parts) => return Item::Tuple(parts),
+            BatchPart::Column { valid: Some(valid), .. } if valid[number] == 0 => return Item::None,
+            BatchPart::Column { values, .. } => values,
         };
         match values {
             Values::Int(numbers) => Item::Int(i64::from_le_bytes(numbers[number])),
@@ -128,8 +128,8 @@ impl<'p, 'b> Row<'p, 'b> {
     }
 
     /// Returns the parts of a tuple, each in the same row.
-    pub fn of(self, parts: &'p [Part<'b>]) -> impl Iterator<Item = Row<'p, 'b>> {
-        parts.iter().map(move |part| Row { part, number: self.number })
+    pub fn of(self, parts: &'p [BatchPart<'b>]) -> impl Iterator<Item = BatchRow<'p, 'b>> {
+        parts.iter().map(move |part| BatchRow { part, number: self.number })
     }
 }
 

@@ -10,7 +10,7 @@ use gristmill::{Bytes, Datum, Emit, ProgramError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
-use crate::batches::{Batch, Item, Part, Row};
+use crate::batches::{Batch, BatchPart, BatchRow, Item};
 use crate::exceptions::{Code, NoOrder, NotAPair};
 use crate::groups::{self, Grouped, Partitions};
 use crate::keys::{self, Types};
@@ -152,13 +152,13 @@ impl Output for Bound<'_, PyAny> {
     }
 }
 
-impl Row<'_, '_> {
+impl BatchRow<'_, '_> {
     /// Returns the key and the value of a pair.
     fn pair(&self) -> Result<(Self, Self), Stop> {
-        if let Part::Tuple(parts) = self.part
+        if let BatchPart::Tuple(parts) = self.part
             && let [key, value] = &parts[..]
         {
-            return Ok((Row { part: key, ..*self }, Row { part: value, ..*self }));
+            return Ok((BatchRow { part: key, ..*self }, BatchRow { part: value, ..*self }));
         }
         Err(Stop::Raised(Python::attach(|py| {
             let mut record = Vec::new();
@@ -168,7 +168,7 @@ impl Row<'_, '_> {
     }
 }
 
-impl Output for Row<'_, '_> {
+impl Output for BatchRow<'_, '_> {
     fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop> {
         let (key, value) = self.pair()?;
         with(&key, &value)
@@ -240,7 +240,7 @@ pub trait Fold: Datum + Sized {
     ) -> Result<(), Stop> {
         let (rows, records) = batch.get().records(batch.py())?;
         for number in 0..rows {
-            let (key, value) = Self::pair(end, tag, &Row { part: &records, number }, buffers)?;
+            let (key, value) = Self::pair(end, tag, &BatchRow { part: &records, number }, buffers)?;
             out.emit(key, value);
         }
         Ok(())
@@ -449,7 +449,7 @@ impl Fold for Bytes {
                     match output.cast_exact::<Batch>() {
                         Ok(batch) => {
                             let (rows, part) = batch.get().records(batch.py())?;
-                            let mut rows = (0..rows).map(|number| Row { part: &part, number });
+                            let mut rows = (0..rows).map(|number| BatchRow { part: &part, number });
                             rows.try_for_each(|row| row.encode(&mut buffers.value))?;
                         }
                         Err(_) => values::encode(&output, &mut buffers.value)?,
@@ -472,7 +472,7 @@ impl Fold for Bytes {
                     if rows == 0 {
                         continue;
                     }
-                    let (key, value) = Row { part: &records, number: 0 }.pair()?;
+                    let (key, value) = BatchRow { part: &records, number: 0 }.pair()?;
                     let (Some((Kind::Ints, keys)), Some((kind, numbers))) =
                         (values::numbers(key.part), values::numbers(value.part))
                     else {
@@ -525,12 +525,12 @@ impl Fold for Bytes {
         let (rows, records) = batch.get().records(batch.py())?;
         if rows == 0 || !matches!(end, End::Groups { .. }) {
             for number in 0..rows {
-                let (key, value) = Bytes::pair(end, tag, &Row { part: &records, number }, buffers)?;
+                let (key, value) = Bytes::pair(end, tag, &BatchRow { part: &records, number }, buffers)?;
                 out.emit(key, value);
             }
             return Ok(());
         }
-        let (key, values) = Row { part: &records, number: 0 }.pair()?;
+        let (key, values) = BatchRow { part: &records, number: 0 }.pair()?;
         for (key, types, rows) in Grouped::new(rows, key.part).iter() {
             for rows in rows.chunks(GROUP_PART) {
                 buffers.value.clear();

@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::{FixedState, RandomState};
 use pyo3::{pyclass, pymethods};
 
-use crate::batches::{Part, Row, Values};
+use crate::batches::{BatchPart, BatchRow, Values};
 use crate::keys::{self, Types};
 use crate::values::Kind;
 
@@ -26,13 +26,13 @@ pub struct Grouped {
 
 impl Grouped {
     /// Groups the rows of a batch, given the columns of their keys.
-    pub fn new(rows: usize, key: &Part<'_>) -> Grouped {
-        if let Part::Column { values: Values::Int(numbers), valid: None } = key {
+    pub fn new(rows: usize, key: &BatchPart<'_>) -> Grouped {
+        if let BatchPart::Column { values: Values::Int(numbers), valid: None } = key {
             return Grouped::of(key, &groups_of(numbers.iter()), &[]);
         }
         let (mut keys, mut ends, mut types) = (Vec::new(), vec![0], vec![Types::default(); rows]);
         for (number, types) in types.iter_mut().enumerate() {
-            keys::encode_row(Row { part: key, number }, types, &mut keys);
+            keys::encode_row(BatchRow { part: key, number }, types, &mut keys);
             ends.push(keys.len());
         }
         let of_rows = groups_of(ends.windows(2).map(|bounds| &keys[bounds[0]..bounds[1]]));
@@ -40,13 +40,13 @@ impl Grouped {
     }
 
     /// Makes groups, given the group of each row. `types` are those of each row, or none if they are all the same.
-    fn of(key: &Part<'_>, of_rows: &[u32], types: &[Types]) -> Grouped {
+    fn of(key: &BatchPart<'_>, of_rows: &[u32], types: &[Types]) -> Grouped {
         let (mut keys, mut groups) = (Vec::new(), Vec::new());
         for (number, group) in of_rows.iter().enumerate() {
             let group = *group as usize;
             if group == groups.len() {
                 let mut types = Types::default();
-                keys::encode_row(Row { part: key, number }, &mut types, &mut keys);
+                keys::encode_row(BatchRow { part: key, number }, &mut types, &mut keys);
                 groups.push((keys.len(), types, 0));
             }
             if let Some(types) = types.get(number) {

@@ -31,7 +31,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 
-use crate::batches::{Item, Row};
+use crate::batches::{BatchRow, Item};
 use crate::exceptions::NoOrder;
 
 const NONE: u8 = 0x10;
@@ -103,7 +103,7 @@ impl Types {
 /// Appends the bytes of `key`, and adds the types of its numbers to `types`.
 pub fn encode(key: &Bound<'_, PyAny>, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
     let mut encoder = Encoder { types, to, only_ordered: false, numbers: 0, is_odd: false };
-    encoder.item(key, Place::Whole, 0)?;
+    encoder.item(key, Nesting::Whole, 0)?;
     if encoder.is_odd {
         *types = Types::ODD;
     }
@@ -111,8 +111,8 @@ pub fn encode(key: &Bound<'_, PyAny>, types: &mut Types, to: &mut Vec<u8>) -> Py
 }
 
 /// Appends the bytes of a key that is in columns, as [`encode`] does.
-pub fn encode_row(key: Row<'_, '_>, types: &mut Types, to: &mut Vec<u8>) {
-    Encoder { types, to, only_ordered: false, numbers: 0, is_odd: false }.row(key, Place::Whole);
+pub fn encode_row(key: BatchRow<'_, '_>, types: &mut Types, to: &mut Vec<u8>) {
+    Encoder { types, to, only_ordered: false, numbers: 0, is_odd: false }.row(key, Nesting::Whole);
 }
 
 /// Appends the bytes of a key that is a whole number, as [`encode`] does.
@@ -129,7 +129,7 @@ pub fn encode_i64(key: i64, types: &mut Types, to: &mut Vec<u8>) {
 pub fn encode_sorted(key: &Bound<'_, PyAny>, descending: bool, to: &mut Vec<u8>) -> PyResult<()> {
     let start = to.len();
     let mut types = Types::default();
-    Encoder { types: &mut types, to, only_ordered: true, numbers: 0, is_odd: false }.item(key, Place::Item, 0)?;
+    Encoder { types: &mut types, to, only_ordered: true, numbers: 0, is_odd: false }.item(key, Nesting::Item, 0)?;
     if descending {
         to[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
@@ -138,7 +138,7 @@ pub fn encode_sorted(key: &Bound<'_, PyAny>, descending: bool, to: &mut Vec<u8>)
 
 /// The place of a part of a key.
 #[derive(Clone, Copy)]
-enum Place {
+enum Nesting {
     Whole,
     /// In a tuple, or before other bytes.
     Item,
@@ -160,7 +160,7 @@ impl Encoder<'_> {
         self.numbers += 1;
     }
 
-    fn item(&mut self, key: &Bound<'_, PyAny>, place: Place, depth: usize) -> PyResult<()> {
+    fn item(&mut self, key: &Bound<'_, PyAny>, place: Nesting, depth: usize) -> PyResult<()> {
         if let Ok(text) = key.cast_exact::<PyString>() {
             self.to.push(TEXT);
             match text.to_str() {
@@ -188,7 +188,7 @@ impl Encoder<'_> {
             check_depth(depth)?;
             self.to.push(TUPLE);
             for item in tuple.iter() {
-                self.item(&item, Place::Item, depth + 1)?;
+                self.item(&item, Nesting::Item, depth + 1)?;
             }
             self.to.push(END);
         } else {
@@ -199,7 +199,7 @@ impl Encoder<'_> {
 
     /// Appends a key that is not plain, by its canonical form.
     #[cold]
-    fn other(&mut self, key: &Bound<'_, PyAny>, place: Place, depth: usize) -> PyResult<()> {
+    fn other(&mut self, key: &Bound<'_, PyAny>, place: Nesting, depth: usize) -> PyResult<()> {
         check_depth(depth)?;
         let (kind, value, is_ordered): (u8, Bound<'_, PyAny>, bool) = match canonical(key) {
             Ok(form) => form.extract()?,
@@ -223,7 +223,7 @@ impl Encoder<'_> {
                 let parts = value.cast::<PyTuple>()?;
                 match kind {
                     SET | DICT => self.unordered(parts, depth)?,
-                    _ => parts.iter().try_for_each(|part| self.item(&part, Place::Item, depth + 1))?,
+                    _ => parts.iter().try_for_each(|part| self.item(&part, Nesting::Item, depth + 1))?,
                 }
                 self.to.push(END);
                 Ok(())
@@ -236,7 +236,7 @@ impl Encoder<'_> {
         let start = self.to.len();
         let mut encoded = Vec::new();
         for part in parts.iter() {
-            self.item(&part, Place::Item, depth + 1)?;
+            self.item(&part, Nesting::Item, depth + 1)?;
             encoded.push(self.to.split_off(start));
         }
         encoded.sort_unstable();
@@ -244,7 +244,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn row(&mut self, key: Row<'_, '_>, place: Place) {
+    fn row(&mut self, key: BatchRow<'_, '_>, place: Nesting) {
         match key.item() {
             Item::None => self.to.push(NONE),
             Item::Bool(is_true) => {
@@ -269,7 +269,7 @@ impl Encoder<'_> {
             }
             Item::Tuple(parts) => {
                 self.to.push(TUPLE);
-                key.of(parts).for_each(|part| self.row(part, Place::Item));
+                key.of(parts).for_each(|part| self.row(part, Nesting::Item));
                 self.to.push(END);
             }
         }
@@ -296,8 +296,8 @@ fn as_order(py: Python<'_>, error: PyErr) -> PyErr {
 }
 
 /// Appends text or bytes.
-fn put(bytes: &[u8], place: Place, to: &mut Vec<u8>) {
-    if let Place::Whole = place {
+fn put(bytes: &[u8], place: Nesting, to: &mut Vec<u8>) {
+    if let Nesting::Whole = place {
         to.extend_from_slice(bytes);
         return;
     }
@@ -413,7 +413,7 @@ fn unsorted(bits: u64) -> f64 {
 /// Reads a key back. `types` are those of all keys that are equal to it.
 pub fn decode<'py>(py: Python<'py>, bytes: &[u8], types: Types) -> PyResult<Bound<'py, PyAny>> {
     let mut reader = Reader { py, rest: bytes, types, numbers: 0 };
-    let key = reader.item(Place::Whole)?;
+    let key = reader.item(Nesting::Whole)?;
     match reader.rest {
         [] => Ok(key),
         _ => Err(damaged()),
@@ -464,7 +464,7 @@ impl<'py, 'k> Reader<'py, 'k> {
         Ok(*first)
     }
 
-    fn item(&mut self, place: Place) -> PyResult<Bound<'py, PyAny>> {
+    fn item(&mut self, place: Nesting) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let tag = self.byte()?;
         let types = self.types.at(self.numbers);
@@ -483,7 +483,7 @@ impl<'py, 'k> Reader<'py, 'k> {
             TUPLE => {
                 let mut items = Vec::new();
                 while self.rest.first().is_some_and(|tag| *tag != END) {
-                    items.push(self.item(Place::Item)?);
+                    items.push(self.item(Nesting::Item)?);
                 }
                 self.byte()?;
                 Ok(PyTuple::new(py, items)?.into_any())
@@ -493,8 +493,8 @@ impl<'py, 'k> Reader<'py, 'k> {
     }
 
     /// Takes the text or bytes that follow.
-    fn taken(&mut self, place: Place) -> PyResult<Cow<'k, [u8]>> {
-        if let Place::Whole = place {
+    fn taken(&mut self, place: Nesting) -> PyResult<Cow<'k, [u8]>> {
+        if let Nesting::Whole = place {
             return Ok(Cow::Borrowed(std::mem::take(&mut self.rest)));
         }
         let mut bytes = Vec::new();

@@ -48,7 +48,7 @@ pub enum Form {
 }
 
 /// The program of a stage.
-pub struct Program {
+pub struct StageProgram {
     pub end: End,
     /// The records of each input, by tag.
     pub inputs: Vec<Records>,
@@ -64,7 +64,7 @@ pub struct Program {
 
 /// The program with values of the form `V`.
 pub struct Typed<'p, V> {
-    pub program: &'p Program,
+    pub program: &'p StageProgram,
     pub form: PhantomData<fn() -> V>,
 }
 
@@ -139,7 +139,7 @@ fn text_of<'c>(chunk: &'c Chunk<'_>) -> Result<&'c str, ProgramError> {
         .map_err(|error| chunk.reject(error.valid_up_to(), "this is not UTF-8").code(Code::NotUtf8 as i32))
 }
 
-impl Program {
+impl StageProgram {
     /// Maps while Python may write the shared arrays.
     fn map_to_arrays<V: Fold>(
         &self,

@@ -16,7 +16,7 @@ use crate::arrays::Array;
 use crate::exceptions::Fault;
 use crate::folds::{End, Fold};
 use crate::frames::{Blocks, Frames};
-use crate::program::{Form, Lines, Program, Records, Typed, Words};
+use crate::program::{Form, Lines, Records, StageProgram, Typed, Words};
 use crate::stream::{Stream, Wanted};
 use crate::timelines;
 
@@ -61,7 +61,7 @@ pub struct Request<'py> {
 
 /// A stage as the engine runs it.
 pub struct Stage {
-    program: Program,
+    program: StageProgram,
     form: Form,
     input: Input,
     /// The records that are mapped together, if they are places.
@@ -87,7 +87,7 @@ impl Stage {
         }
         let (input, inputs, together) = Stage::input(request.sides, skip)?;
         let arrays = request.arrays.iter().map(|array| array.0.clone()).collect();
-        let program = Program { end, inputs, functions, arrays, stream, skip };
+        let program = StageProgram { end, inputs, functions, arrays, stream, skip };
         let deadline = request.deadline.map(Duration::from_secs_f64);
         Ok(Stage { program, form, input, together, limit, options, deadline, timeline })
     }

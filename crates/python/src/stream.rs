@@ -28,7 +28,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rustix::net::{SendFlags, send};
 
-use crate::batches::{Batch, Row};
+use crate::batches::{Batch, BatchRow};
 use crate::values;
 
 /// A message is sent when it has this many bytes.
@@ -165,7 +165,7 @@ impl Stream {
             let (rows, part) = batch.get().records(batch.py())?;
             to.records += rows as u32;
             if !self.wanted.count {
-                (0..rows).try_for_each(|number| values::encode_row(Row { part: &part, number }, &mut to.bytes))?;
+                (0..rows).try_for_each(|number| values::encode_row(BatchRow { part: &part, number }, &mut to.bytes))?;
             }
             return Ok(());
         }

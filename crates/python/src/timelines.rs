@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gristmill::{Event, Mark, PHASES, Timeline, Track};
-use gristmill_report::timeline::{Run, fragment, page};
+use gristmill_report::timeline::{TimelineJob, fragment, page};
 
 /// A timeline: how long the job took, one of how many steps has a mark, its tracks and its marks.
 pub type Told = (u64, u32, Vec<ToldTrack>, Vec<ToldMark>);
@@ -60,9 +60,13 @@ fn timeline((wall_ns, marked_every, tracks, marks): Told) -> Timeline {
 pub fn drawn(title: Option<&str>, runs: Vec<ToldRun>) -> String {
     let runs: Vec<(String, f64, Timeline)> =
         runs.into_iter().map(|(title, began, told)| (title, began, timeline(told))).collect();
-    let runs: Vec<Run<'_>> = runs
+    let runs: Vec<TimelineJob<'_>> = runs
         .iter()
-        .map(|(title, began, timeline)| Run { title: title.clone(), began: Duration::from_secs_f64(*began), timeline })
+        .map(|(title, began, timeline)| TimelineJob {
+            title: title.clone(),
+            began: Duration::from_secs_f64(*began),
+            timeline,
+        })
         .collect();
     title.map_or_else(|| fragment(&runs), |title| page(title, &runs))
 }

@@ -15,7 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::batches::{Item, Part, Row, Values};
+use crate::batches::{BatchPart, BatchRow, Item, Values};
 use crate::keys::{self, Types};
 use crate::pickles::{pickle, unpickle};
 
@@ -90,7 +90,7 @@ fn encode_at(value: &Bound<'_, PyAny>, depth: usize, to: &mut Vec<u8>) -> PyResu
 }
 
 /// Appends the bytes of a value that is in columns.
-pub fn encode_row(value: Row<'_, '_>, to: &mut Vec<u8>) -> PyResult<()> {
+pub fn encode_row(value: BatchRow<'_, '_>, to: &mut Vec<u8>) -> PyResult<()> {
     match value.item() {
         Item::None => to.push(NONE),
         Item::Bool(is_true) => to.push(if is_true { TRUE } else { FALSE }),
@@ -114,9 +114,9 @@ pub fn encode_row(value: Row<'_, '_>, to: &mut Vec<u8>) -> PyResult<()> {
 }
 
 /// Appends values that are in columns: numbers without a tag for each.
-pub fn encode_rows<'p, 'b: 'p>(part: &'p Part<'b>, rows: &[u32], to: &mut Vec<u8>) -> PyResult<()> {
+pub fn encode_rows<'p, 'b: 'p>(part: &'p BatchPart<'b>, rows: &[u32], to: &mut Vec<u8>) -> PyResult<()> {
     let Some((kind, numbers)) = numbers(part) else {
-        return rows.iter().try_for_each(|row| encode_row(Row { part, number: *row as usize }, to));
+        return rows.iter().try_for_each(|row| encode_row(BatchRow { part, number: *row as usize }, to));
     };
     begin_numbers(kind, rows.len(), to)?;
     rows.iter().for_each(|row| to.extend_from_slice(&numbers[*row as usize]));
@@ -131,10 +131,10 @@ pub enum Kind {
 }
 
 /// Returns the numbers of a column that has nothing else.
-pub fn numbers<'b>(part: &Part<'b>) -> Option<(Kind, &'b [[u8; 8]])> {
+pub fn numbers<'b>(part: &BatchPart<'b>) -> Option<(Kind, &'b [[u8; 8]])> {
     match part {
-        Part::Column { values: Values::Int(numbers), valid: None } => Some((Kind::Ints, numbers)),
-        Part::Column { values: Values::Float(numbers), valid: None } => Some((Kind::Floats, numbers)),
+        BatchPart::Column { values: Values::Int(numbers), valid: None } => Some((Kind::Ints, numbers)),
+        BatchPart::Column { values: Values::Float(numbers), valid: None } => Some((Kind::Floats, numbers)),
         _ => None,
     }
 }

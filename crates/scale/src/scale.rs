@@ -11,7 +11,7 @@ use gristmill_report::messages::printable;
 use crate::diagnose::{self, Circumstances, Conclusion, Curve, Failure, Times};
 use crate::measure::evidence::Evidence;
 use crate::measure::phase_table;
-use crate::measure::plan::{Measured, Plan, system};
+use crate::measure::plan::{Measured, PlannedRuns, system};
 use crate::report::{json, keep, notes, page, text};
 use crate::request::Request;
 use crate::run::applications::Applications;
@@ -86,7 +86,7 @@ pub fn analyse(title: &str, table: &str, processors: Option<u64>) -> Result<Repo
 /// # Errors
 /// [`Error::Setting`] if the request makes no sense. Otherwise nothing could be measured, or the system refuses.
 pub fn measure(request: &Request, applications: &Applications) -> Result<Option<Report>, Error> {
-    let plan = Plan::of(request, applications)?;
+    let plan = PlannedRuns::of(request, applications)?;
     match plan.make(request)? {
         Ok(measured) => conclude(request, applications, &plan, measured).map(Some),
         Err(signal) => {
@@ -97,7 +97,12 @@ pub fn measure(request: &Request, applications: &Applications) -> Result<Option<
 }
 
 /// Draws the conclusion from runs.
-fn conclude(request: &Request, applications: &Applications, plan: &Plan, measured: Measured) -> Result<Report, Error> {
+fn conclude(
+    request: &Request,
+    applications: &Applications,
+    plan: &PlannedRuns,
+    measured: Measured,
+) -> Result<Report, Error> {
     let Measured { series, without, fastest, evidence } = measured;
     let all = &series[fastest];
     let failures = notes::failures(&plan.combinations, &series);

@@ -65,7 +65,7 @@ pub struct Decision {
     /// Programs that begin.
     pub begin: Vec<ProgramId>,
     /// Programs that run.
-    pub run: Run,
+    pub run: Choice,
     /// Whether to sample addresses, which costs time. Programs without samples are still in the phase of their last
     /// ones.
     pub sample: bool,
@@ -73,7 +73,7 @@ pub struct Decision {
 
 /// The programs that run in a quantum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum Choice {
     /// All that have begun; the operating system shares the processors out.
     System,
     /// Only these; all others are stopped.

@@ -77,14 +77,14 @@ struct Chunks<R> {
     /// The bytes that are handed out next.
     piece: Vec<u8>,
     handed_out: usize,
-    chunk: Chunk,
+    chunk: PngChunk,
     /// The last chunk has been seen.
     ended: bool,
 }
 
 /// The current chunk.
 #[derive(Default)]
-struct Chunk {
+struct PngChunk {
     name: [u8; 4],
     /// Its offset in the file.
     start: u64,
@@ -102,7 +102,7 @@ const SMALL_BYTES_MAX: u64 = 1024;
 
 impl<R: Read> Chunks<R> {
     fn new(file: R) -> Chunks<R> {
-        Chunks { file, at: 0, piece: Vec::new(), handed_out: 0, chunk: Chunk::default(), ended: false }
+        Chunks { file, at: 0, piece: Vec::new(), handed_out: 0, chunk: PngChunk::default(), ended: false }
     }
 
     /// Appends `bytes` bytes of the file to the piece.
@@ -143,7 +143,7 @@ impl<R: Read> Chunks<R> {
                     "its PNG data is damaged: the chunk {name} at byte {start} has {left} bytes"
                 )));
             }
-            self.chunk = Chunk { name, start, left, checksum, is_wanted: is_small || &name == b"IDAT" };
+            self.chunk = PngChunk { name, start, left, checksum, is_wanted: is_small || &name == b"IDAT" };
         } else if self.chunk.left > 0 {
             let bytes = self.chunk.left.min(PIECE_BYTES as u64);
             self.take(bytes as usize)?;
@@ -151,7 +151,7 @@ impl<R: Read> Chunks<R> {
             self.chunk.left -= bytes;
         } else {
             self.take(4)?;
-            let Chunk { name, start, checksum, .. } = &self.chunk;
+            let PngChunk { name, start, checksum, .. } = &self.chunk;
             // As in the decoder: a fuzzer would not get past a checksum.
             if self.piece != checksum.clone().finalize().to_be_bytes() && !cfg!(fuzzing) {
                 let name = name.escape_ascii();

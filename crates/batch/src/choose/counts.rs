@@ -10,7 +10,7 @@ use gristmill_os::perf::{Counter, Event, Space};
 use gristmill_schedule::{Counts, ProgramId, Reading};
 
 /// A source of counts. A recorded one stands in for the processor's in tests.
-pub trait Source {
+pub trait CountSource {
     /// The events that are counted of each program.
     fn events(&self) -> &'static [Event];
 
@@ -91,7 +91,7 @@ impl Counters {
     }
 }
 
-impl Source for Counters {
+impl CountSource for Counters {
     fn events(&self) -> &'static [Event] {
         match self.traffic {
             Some(_) => &[Event::Instructions],

@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
-    Arrival, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum, Ran, Run,
-    Scheduler, Settings, Similarity, Store, TrialRule, drive_with,
+    Arrival, Choice, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum,
+    Ran, Scheduler, Settings, Similarity, Store, TrialRule, drive_with,
 };
 
 use super::addresses::Addresses;
 use super::choice::ByBandwidth;
-use super::counts::{Counters, Source};
+use super::counts::{CountSource, Counters};
 use super::probing::Probing;
 use crate::program::heartbeat::Heartbeat;
 use crate::program::identity::Identity;
@@ -125,7 +125,7 @@ pub fn run_probed(
 }
 
 /// Runs the queue, and lets the policy choose the programs of each quantum.
-fn run<S: Source>(
+fn run<S: CountSource>(
     runner: &mut Runner<'_>,
     (source, sampler): (S, Option<Sampler>),
     limits: Limits,
@@ -151,7 +151,7 @@ fn run<S: Source>(
     runner.finish()
 }
 
-impl<S: Source> Machine for Here<'_, '_, S> {
+impl<S: CountSource> Machine for Here<'_, '_, S> {
     type Error = io::Error;
 
     fn limits(&self) -> Limits {
@@ -159,12 +159,12 @@ impl<S: Source> Machine for Here<'_, '_, S> {
     }
 
     fn run(&mut self, decision: &Decision, quantum_us: f64) -> io::Result<Option<Quantum>> {
-        let is_chosen = matches!(decision.run, Run::Only(_));
+        let is_chosen = matches!(decision.run, Choice::Only(_));
         // 1. Stop, and then continue: a program that is continued goes to a processor that is idle at this moment, or
         //    waits for its old one.
         let chosen = |seen: Option<&Seen>| match (&decision.run, seen) {
-            (Run::System, _) | (_, None) => true,
-            (Run::Only(ids), Some(seen)) => ids.contains(&seen.id),
+            (Choice::System, _) | (_, None) => true,
+            (Choice::Only(ids), Some(seen)) => ids.contains(&seen.id),
         };
         for stops in [true, false] {
             for (job, program) in self.runner.running() {
@@ -208,7 +208,7 @@ impl<S: Source> Machine for Here<'_, '_, S> {
     }
 }
 
-impl<'r, 'a, S: Source> Here<'r, 'a, S> {
+impl<'r, 'a, S: CountSource> Here<'r, 'a, S> {
     fn new(runner: &'r mut Runner<'a>, source: S, addresses: Option<Addresses>, limits: Limits) -> Here<'r, 'a, S> {
         Here {
             runner,

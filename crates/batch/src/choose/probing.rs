@@ -13,7 +13,7 @@ use gristmill_counters::traffic::Monitored;
 use gristmill_os::perf::{Counter, Event, Space};
 use gristmill_schedule::{Counts, ProgramId, Reading};
 
-use super::counts::Source;
+use super::counts::CountSource;
 
 /// Readings in a quantum. Each takes about 0.2 ms with all that belongs to it, so they cost 0.4 % of a processor.
 const READINGS: usize = 2;
@@ -47,7 +47,7 @@ impl Probing {
     }
 }
 
-impl Source for Probing {
+impl CountSource for Probing {
     fn events(&self) -> &'static [Event] {
         &[Event::TaskClock]
     }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::queue::{Job, quoted};
+use crate::queue::{BatchJob, quoted};
 
 use gristmill_report::messages::printable;
 
@@ -19,7 +19,7 @@ const BUILT_IN: [&str; 60] = [
 
 /// Returns the line of a job, followed by a comment with the names of the jobs that it waits for. `folder` is the
 /// current folder.
-pub fn line(job: &Job, jobs: &[Job], folder: &Path) -> String {
+pub fn line(job: &BatchJob, jobs: &[BatchJob], folder: &Path) -> String {
     // One after another, all would run in the first slot.
     let job = job.in_slot(1);
     let directory = job.directory.as_deref().filter(|directory| *directory != folder);
@@ -34,7 +34,7 @@ pub fn line(job: &Job, jobs: &[Job], folder: &Path) -> String {
     line
 }
 
-fn in_words(job: &Job, directory: Option<&Path>) -> String {
+fn in_words(job: &BatchJob, directory: Option<&Path>) -> String {
     let variables = job.environment.iter().map(|(name, value)| OsString::from(format!("{name}={value}")));
     let is_built_in = BUILT_IN.iter().any(|name| job.words[0] == OsStr::new(name));
     let env = (is_built_in || !job.environment.is_empty()).then(|| "env".into());

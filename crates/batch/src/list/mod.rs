@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::queue::{Arriving, Job, Keys, Shell, table};
+use crate::queue::{Arriving, BatchJob, Keys, Shell, table};
 use gristmill::{Error, units};
 use rustix::fs::FileType;
 
@@ -31,16 +31,16 @@ pub struct Defaults {
 pub struct List {
     /// The real path of this process's folder: where a job runs is part of what it is.
     folder: PathBuf,
-    jobs: Vec<Job>,
+    jobs: Vec<BatchJob>,
     keys: Vec<String>,
     next_keys: Keys,
     defaults: Defaults,
     /// `None` when the list has ended.
-    source: Option<Source>,
+    source: Option<ListFile>,
 }
 
 /// The file that a list arrives from.
-struct Source {
+struct ListFile {
     file: File,
     name: PathBuf,
     arriving: Arriving,
@@ -73,7 +73,7 @@ impl List {
                 CommandJobs::Arriving(path, template) => (path, Arriving::values(template, values.separator())),
             }
         };
-        let source = Source::open(path, arriving)?;
+        let source = ListFile::open(path, arriving)?;
         if source.file.is_terminal() {
             let what = if command.is_empty() { "commands" } else { "values" };
             tell(format_args!("reading {what} from the terminal, one in each line; Ctrl-D ends the list"));
@@ -92,7 +92,7 @@ impl List {
     }
 
     /// The jobs so far.
-    pub fn jobs(&self) -> &[Job] {
+    pub fn jobs(&self) -> &[BatchJob] {
         &self.jobs
     }
 
@@ -126,7 +126,7 @@ impl List {
         Ok(from..self.jobs.len())
     }
 
-    fn add(&mut self, jobs: Vec<Job>) -> Result<(), Error> {
+    fn add(&mut self, jobs: Vec<BatchJob>) -> Result<(), Error> {
         for job in jobs {
             let mut job = job.in_folder(&self.folder);
             job.timeout = job.timeout.or(self.defaults.timeout).filter(|time| !time.is_zero());
@@ -145,22 +145,22 @@ impl List {
     }
 }
 
-impl Source {
+impl ListFile {
     /// Opens a file, or without a path standard input.
-    fn open(path: Option<PathBuf>, arriving: Arriving) -> Result<Source, Error> {
+    fn open(path: Option<PathBuf>, arriving: Arriving) -> Result<ListFile, Error> {
         let file = match &path {
             Some(path) => File::open(path),
             None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
         };
         let name = path.unwrap_or_else(|| "standard input".into());
         match file {
-            Ok(file) => Ok(Source { file, name, arriving }),
+            Ok(file) => Ok(ListFile { file, name, arriving }),
             Err(source) => Err(Error::Input { path: name, source }),
         }
     }
 
     /// Reads a piece. Returns the jobs that it completes, and whether the list has ended.
-    fn next(&mut self) -> io::Result<(Vec<Job>, bool)> {
+    fn next(&mut self) -> io::Result<(Vec<BatchJob>, bool)> {
         let mut piece = vec![0; PIECE_BYTES];
         let count = match self.file.read(&mut piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((Vec::new(), false)),
@@ -181,7 +181,7 @@ fn is_toml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
-fn jobs_of_table(path: &Path, shell: &Shell) -> Result<Vec<Job>, Error> {
+fn jobs_of_table(path: &Path, shell: &Shell) -> Result<Vec<BatchJob>, Error> {
     let failed = |source| Error::Input { path: path.to_owned(), source };
     let text = String::from_utf8(fs::read(path).map_err(failed)?);
     let text = text.map_err(|_| failed(io::Error::other("it is not text in UTF-8")))?;

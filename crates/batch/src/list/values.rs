@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::queue::{Given, GivenList, Job, Lists, Shell, Template, given_lists, no_zero_byte};
+use crate::queue::{BatchJob, Given, GivenList, Lists, Shell, Template, given_lists, no_zero_byte};
 use gristmill::Error;
 use gristmill_os::wake::poll;
 use rustix::fs::FileType;
@@ -32,7 +32,7 @@ pub struct Values {
 
 /// The jobs of a command, or what makes them of values that arrive.
 pub enum CommandJobs {
-    Whole(Vec<Job>),
+    Whole(Vec<BatchJob>),
     /// The values of this file, or of standard input, for a command.
     Arriving(Option<PathBuf>, Template),
 }

@@ -9,7 +9,7 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::queue::Job;
+use crate::queue::BatchJob;
 use gristmill_os::folder::Folder;
 use gristmill_os::room::{named, temporary_folder};
 use gristmill_os::wake::Watch;
@@ -36,7 +36,7 @@ impl Capture {
     /// are `stdout` and `stderr`, those of later ones have its number.
     pub fn begin(
         output: Option<&Path>,
-        (number, job): (usize, &Job),
+        (number, job): (usize, &BatchJob),
         key: &str,
         attempt: u32,
     ) -> io::Result<(Capture, [PipeWriter; STREAMS])> {
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     fn begun(output: &Path, line: &str, attempt: u32) -> PathBuf {
-        let job = Job::shell(line);
+        let job = BatchJob::shell(line);
         let key = &crate::queue::keys(std::slice::from_ref(&job))[0];
         let (capture, _) = Capture::begin(Some(output), (0, &job), key, attempt).expect("files");
         capture.folder.expect("a folder")

@@ -104,7 +104,7 @@ impl Handed {
 mod tests {
     use std::io::Write;
 
-    use crate::queue::Job;
+    use crate::queue::BatchJob;
 
     use super::*;
 
@@ -114,7 +114,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let mut begun: Vec<_> = (0..3)
             .map(|number| {
-                let job = Job::shell(format!("job {number}"));
+                let job = BatchJob::shell(format!("job {number}"));
                 let begun = Capture::begin(Some(output.path()), (number, &job), &number.to_string(), 1);
                 let (capture, writers) = begun.expect("files");
                 hand_over(&ours, number, &capture).expect("sent");

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::queue::{Job, digest};
+use crate::queue::{BatchJob, digest};
 
 /// Programs that take a line after `-c`.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
@@ -25,7 +25,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn of(job: &Job) -> Identity {
+    pub fn of(job: &BatchJob) -> Identity {
         let directory = job.directory.as_deref().unwrap_or(Path::new(""));
         let commands = commands(job);
         let programs: Vec<&Path> = commands.iter().filter_map(|words| words.first()).map(Path::new).collect();
@@ -58,7 +58,7 @@ impl Identity {
 }
 
 /// Returns the words of each command that a job runs: those in a shell's line, if there are any.
-fn commands(job: &Job) -> Vec<Vec<OsString>> {
+fn commands(job: &BatchJob) -> Vec<Vec<OsString>> {
     let in_line = match &job.words[..] {
         [shell, .., flag, line] if flag == "-c" && SHELLS.iter().any(|name| Path::new(shell).ends_with(name)) => {
             line.to_str().map(in_shell_line).unwrap_or_default()
@@ -140,7 +140,7 @@ mod tests {
         let file = dir.path().join("in");
         let identity = |line: &str, size: usize| {
             fs::write(&file, vec![0; size]).expect("written");
-            Identity::of(&Job { directory: Some(dir.path().into()), ..Job::shell(line) })
+            Identity::of(&BatchJob { directory: Some(dir.path().into()), ..BatchJob::shell(line) })
         };
         let first = identity("cat in", 5);
         assert_eq!((first.name.as_str(), &first), ("cat", &identity("cat in", 5)));
@@ -171,12 +171,12 @@ mod tests {
             ("x=1", "sh"),
             ("'", "sh"),
         ] {
-            assert_eq!(Identity::of(&Job::shell(line)).name, name, "{line}");
+            assert_eq!(Identity::of(&BatchJob::shell(line)).name, name, "{line}");
         }
-        let words = |words: [&str; 3]| Identity::of(&Job::words(words.map(OsString::from).into())).name;
+        let words = |words: [&str; 3]| Identity::of(&BatchJob::words(words.map(OsString::from).into())).name;
         assert_eq!(words(["/bin/bash", "-c", "cat a | wc"]), "cat+wc");
         assert_eq!(words(["grep", "-c", "a | b"]), "grep");
         let strict = ["bash", "-o", "pipefail", "-c", "cat a | wc"].map(OsString::from);
-        assert_eq!(Identity::of(&Job::words(strict.into())).name, "cat+wc");
+        assert_eq!(Identity::of(&BatchJob::words(strict.into())).name, "cat+wc");
     }
 }

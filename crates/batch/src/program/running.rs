@@ -19,7 +19,7 @@ use super::identity::Identity;
 use super::observed::{Observed, Observers};
 use super::ready::STREAMS;
 use crate::journal_file::now_ms;
-use crate::queue::{Job, Outcome};
+use crate::queue::{BatchJob, Outcome};
 
 /// How often a program is started again whose group another queue took for one that was left over, and removed.
 const GROUP_TRIES: usize = 10;
@@ -77,7 +77,7 @@ pub struct Attempt<'j> {
     /// The place of the job in the list.
     pub number: usize,
     /// The job, as it is in its slot.
-    pub job: &'j Job,
+    pub job: &'j BatchJob,
     /// Its key in the journal.
     pub key: &'j str,
     pub attempt: u32,
@@ -103,7 +103,7 @@ struct Begun {
 }
 
 impl Means<'_> {
-    fn limits_of(&self, job: &Job) -> Option<&MemoryLimits> {
+    fn limits_of(&self, job: &BatchJob) -> Option<&MemoryLimits> {
         self.limits.filter(|_| job.memory_bytes > 0)
     }
 
@@ -138,7 +138,7 @@ impl Means<'_> {
 
 /// Makes the command of a job.
 fn command(
-    job: &Job,
+    job: &BatchJob,
     (number, attempt): (usize, u32),
     [stdout, stderr]: &[PipeWriter; STREAMS],
     heartbeat: Option<&Heartbeat>,
@@ -163,7 +163,7 @@ fn command(
 }
 
 /// A running program.
-pub struct Program {
+pub struct Running {
     pub job: usize,
     pub attempt: u32,
     /// The slot in which it runs, from 1: no two programs that run have the same.
@@ -194,14 +194,14 @@ pub struct Program {
     kill_at: Option<Instant>,
 }
 
-impl Program {
+impl Running {
     /// Starts an attempt of a job, whose output goes to these pipes.
     pub fn start(
         attempt: &Attempt<'_>,
         means: &Means<'_>,
         (capture, outputs): (Capture, [PipeWriter; STREAMS]),
         identity: Option<Identity>,
-    ) -> io::Result<Program> {
+    ) -> io::Result<Running> {
         let heartbeat = if means.observed.stages { Heartbeat::new().ok() } else { None };
         let Attempt { job, number, slot, .. } = *attempt;
         let kills_before = oom_kills();
@@ -219,7 +219,7 @@ impl Program {
         // A time beyond all clocks is no limit.
         let timeout_at = job.timeout.and_then(|timeout| began.checked_add(timeout));
         let has_limit = means.limits_of(job).is_some();
-        Ok(Program {
+        Ok(Running {
             job: number,
             attempt: attempt.attempt,
             slot,
@@ -242,7 +242,7 @@ impl Program {
         })
     }
 
-    /// When [`Program::tick`] has something to do.
+    /// When [`Running::tick`] has something to do.
     pub fn next_tick(&self) -> Option<Instant> {
         [self.kill_at.or(self.timeout_at), self.look_at].into_iter().flatten().min()
     }

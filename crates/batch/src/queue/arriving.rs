@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::queue::job::Job;
+use crate::queue::job::BatchJob;
 use crate::queue::shell::Shell;
 use crate::queue::template::Template;
 
@@ -76,7 +76,7 @@ impl Arriving {
     /// # Errors
     ///
     /// A sentence, when a line is longer than 16 MiB or has a zero byte, or the first one begins a list in TOML.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Job>, String> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<BatchJob>, String> {
         let mut jobs = Vec::new();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == self.end) {
@@ -95,7 +95,7 @@ impl Arriving {
     ///
     /// As [`Arriving::take`]; and when the last values are too few for the placeholders of the command, or there is no
     /// value at all and the command has no placeholder, so that it may be meant to run once.
-    pub fn end(&mut self) -> Result<Vec<Job>, String> {
+    pub fn end(&mut self) -> Result<Vec<BatchJob>, String> {
         let last = if self.begun.is_empty() { None } else { self.whole_line()? };
         let rest = match &mut self.kind {
             Kind::Values { template, .. } if self.lines == 0 && !template.has_placeholder() => {
@@ -110,7 +110,7 @@ impl Arriving {
         Ok(last.into_iter().chain(rest).collect())
     }
 
-    fn whole_line(&mut self) -> Result<Option<Job>, String> {
+    fn whole_line(&mut self) -> Result<Option<BatchJob>, String> {
         self.check_length()?;
         self.lines += 1;
         let line = std::mem::take(&mut self.begun);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn names(jobs: &[Job]) -> Vec<String> {
+    fn names(jobs: &[BatchJob]) -> Vec<String> {
         jobs.iter().map(|job| job.name.clone()).collect()
     }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 /// One program to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Job {
+pub struct BatchJob {
     /// The name in tables and files; by default the command.
     pub name: String,
     /// The program and its arguments, at least one word.
     pub words: Vec<OsString>,
     /// Where the number of the slot goes, which is known when the job begins: a word, and a byte in it. See
-    /// [`Job::in_slot`].
+    /// [`BatchJob::in_slot`].
     pub slots: Vec<(usize, usize)>,
     /// The directory to run in; `None` for that of the queue.
     pub directory: Option<PathBuf>,
@@ -43,24 +43,24 @@ pub struct Job {
     pub threads: usize,
 }
 
-impl Job {
+impl BatchJob {
     /// Makes a job of a line for the shell.
     ///
     /// ```
-    /// let job = gristmill_batch::queue::Job::shell("sort a | uniq > b");
+    /// let job = gristmill_batch::queue::BatchJob::shell("sort a | uniq > b");
     /// assert_eq!(job.words, ["sh", "-c", "sort a | uniq > b"]);
     /// assert_eq!(job.name, "sort a | uniq > b");
     /// ```
-    pub fn shell(line: impl Into<OsString>) -> Job {
+    pub fn shell(line: impl Into<OsString>) -> BatchJob {
         let line = line.into();
         let name = line.to_string_lossy().into_owned();
-        Job { name, words: vec!["sh".into(), "-c".into(), line], threads: 1, ..Job::default() }
+        BatchJob { name, words: vec!["sh".into(), "-c".into(), line], threads: 1, ..BatchJob::default() }
     }
 
     /// Makes a job of a program and its arguments.
-    pub fn words(words: Vec<OsString>) -> Job {
+    pub fn words(words: Vec<OsString>) -> BatchJob {
         let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Job { name: shown.join(" "), words, threads: 1, ..Job::default() }
+        BatchJob { name: shown.join(" "), words, threads: 1, ..BatchJob::default() }
     }
 
     /// Returns the job with the number of its slot in its words. Its key does not depend on the slot.
@@ -70,12 +70,12 @@ impl Job {
     /// assert_eq!(template.without_values().in_slot(2).words, ["work", "--gpu=2"]);
     /// # Ok::<(), String>(())
     /// ```
-    pub fn in_slot(&self, slot: usize) -> Cow<'_, Job> {
+    pub fn in_slot(&self, slot: usize) -> Cow<'_, BatchJob> {
         if self.slots.is_empty() {
             return Cow::Borrowed(self);
         }
         let words = with_slot(&self.words, &self.slots, &slot.to_string());
-        Cow::Owned(Job { words, slots: Vec::new(), ..self.clone() })
+        Cow::Owned(BatchJob { words, slots: Vec::new(), ..self.clone() })
     }
 
     /// Makes the directory absolute: a relative one lies in `folder`, and a job without one runs there.
@@ -84,19 +84,19 @@ impl Job {
     ///
     /// ```
     /// use std::path::Path;
-    /// use gristmill_batch::queue::{Job, keys};
+    /// use gristmill_batch::queue::{BatchJob, keys};
     ///
-    /// let job = |folder: &str| Job::shell("make").in_folder(Path::new(folder));
+    /// let job = |folder: &str| BatchJob::shell("make").in_folder(Path::new(folder));
     /// assert_eq!(job("/srv/a").directory.as_deref(), Some(Path::new("/srv/a")));
     /// assert_ne!(keys(&[job("/srv/a")]), keys(&[job("/srv/b")]));
     /// ```
-    pub fn in_folder(self, folder: &Path) -> Job {
+    pub fn in_folder(self, folder: &Path) -> BatchJob {
         let directory = match &self.directory {
             Some(directory) => folder.join(directory),
             None => folder.to_owned(),
         };
         // Without the parts that lead nowhere: `/srv/./a/` is `/srv/a`.
-        Job { directory: Some(directory.components().collect()), ..self }
+        BatchJob { directory: Some(directory.components().collect()), ..self }
     }
 
     /// A digest of name, command and directory.
@@ -133,10 +133,10 @@ pub fn digest<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> u64 {
 /// Jobs keep their keys when others are added to the list, or change places.
 ///
 /// ```
-/// use gristmill_batch::queue::{Job, Keys};
+/// use gristmill_batch::queue::{BatchJob, Keys};
 ///
 /// let mut keys = Keys::default();
-/// let (first, second) = (keys.of(&Job::shell("make")), keys.of(&Job::shell("make")));
+/// let (first, second) = (keys.of(&BatchJob::shell("make")), keys.of(&BatchJob::shell("make")));
 /// assert_eq!(first.strip_suffix('1'), second.strip_suffix('2'));
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -147,7 +147,7 @@ pub struct Keys {
 
 impl Keys {
     /// Returns the key of the next job of the list.
-    pub fn of(&mut self, job: &Job) -> String {
+    pub fn of(&mut self, job: &BatchJob) -> String {
         let digest = job.digest();
         let count = self.seen.entry(digest).or_default();
         *count += 1;
@@ -156,7 +156,7 @@ impl Keys {
 }
 
 /// Returns the key of each job of a whole list: see [`Keys`].
-pub fn keys(jobs: &[Job]) -> Vec<String> {
+pub fn keys(jobs: &[BatchJob]) -> Vec<String> {
     let mut keys = Keys::default();
     jobs.iter().map(|job| keys.of(job)).collect()
 }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn the_same_directory_under_another_name_is_the_same_job() {
         let job = |directory: Option<&str>, folder: &str| {
-            let job = Job { directory: directory.map(PathBuf::from), ..Job::shell("make") };
+            let job = BatchJob { directory: directory.map(PathBuf::from), ..BatchJob::shell("make") };
             keys(&[job.in_folder(Path::new(folder))])
         };
         let here = job(None, "/srv/a");
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {
-        let keys_of = |lines: &[&str]| keys(&lines.iter().map(Job::shell).collect::<Vec<_>>());
+        let keys_of = |lines: &[&str]| keys(&lines.iter().map(BatchJob::shell).collect::<Vec<_>>());
         let (short, long) = (keys_of(&["a", "b", "a"]), keys_of(&["a", "new", "a", "b"]));
         assert_eq!([&short[0], &short[1], &short[2]], [&long[0], &long[3], &long[2]]);
         assert!(short[0] != short[2] && short[0] != short[1]);
-        let words = |words: &[&str]| Job::words(words.iter().map(OsString::from).collect()).digest();
+        let words = |words: &[&str]| BatchJob::words(words.iter().map(OsString::from).collect()).digest();
         assert_ne!(words(&["a", "b c"]), words(&["a b", "c"]));
     }
 }

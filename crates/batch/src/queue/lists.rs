@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::queue::job::Job;
+use crate::queue::job::BatchJob;
 use crate::queue::template::Template;
 
 /// The most jobs that lists of values may give together.
@@ -139,7 +139,7 @@ impl Lists {
     ///
     /// A sentence, when a placeholder has no list, a list no placeholder, or there are more than ten million
     /// combinations.
-    pub fn jobs(&self, template: &Template) -> Result<Vec<Job>, String> {
+    pub fn jobs(&self, template: &Template) -> Result<Vec<BatchJob>, String> {
         template.check(self.groups.iter().map(Vec::len).sum())?;
         let count = self.count().filter(|count| *count <= JOBS_MAX);
         let count = count

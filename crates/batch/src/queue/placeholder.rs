@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder {
     /// All values of a job.
-    Values(Part),
+    Values(ValuePart),
     /// One value, counted from the first.
-    Value(usize, Part),
+    Value(usize, ValuePart),
     /// One value, counted from the last.
-    FromEnd(usize, Part),
+    FromEnd(usize, ValuePart),
     /// The number of the job.
     Number,
     /// The slot in which the job runs.
@@ -17,7 +17,7 @@ pub enum Placeholder {
 
 /// The part of a value that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ValuePart {
     Whole,
     /// Without its last extension.
     Stem,
@@ -31,7 +31,7 @@ pub enum Part {
 
 /// A piece of a command's word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum TemplatePiece {
     Text(Vec<u8>),
     Placeholder(Placeholder),
 }
@@ -43,15 +43,15 @@ const KNOWN: &str = "{} {.} {/} {//} {/.} {#} {%}, and {1} {1.} {1/} {1//} {1/.}
 ///
 /// Other text in braces stays as it is, because it is often a program: `awk '{print}'`, `a{2,3}`, `${HOME}`,
 /// `{{.Name}}`. Only what looks like a placeholder of GNU parallel that does not exist here is refused.
-pub fn pieces(word: &[u8]) -> Result<Vec<Piece>, String> {
+pub fn pieces(word: &[u8]) -> Result<Vec<TemplatePiece>, String> {
     let (mut pieces, mut text, mut at) = (Vec::new(), Vec::new(), 0);
     while at < word.len() {
         if let Some((inner, end)) = braces(&word[at..]) {
             if let Some(found) = placeholder(inner) {
                 if !text.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    pieces.push(TemplatePiece::Text(std::mem::take(&mut text)));
                 }
-                pieces.push(Piece::Placeholder(found));
+                pieces.push(TemplatePiece::Placeholder(found));
                 at += end;
                 continue;
             }
@@ -68,7 +68,7 @@ pub fn pieces(word: &[u8]) -> Result<Vec<Piece>, String> {
         at += 1;
     }
     if !text.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(TemplatePiece::Text(text));
     }
     Ok(pieces)
 }
@@ -88,11 +88,11 @@ fn placeholder(inner: &[u8]) -> Option<Placeholder> {
     }
     let (number, suffix) = inner.split_at(number_bytes(inner));
     let part = match suffix {
-        b"" => Part::Whole,
-        b"." => Part::Stem,
-        b"/" => Part::Name,
-        b"//" => Part::Folder,
-        b"/." => Part::NameStem,
+        b"" => ValuePart::Whole,
+        b"." => ValuePart::Stem,
+        b"/" => ValuePart::Name,
+        b"//" => ValuePart::Folder,
+        b"/." => ValuePart::NameStem,
         _ => return None,
     };
     if number.is_empty() {
@@ -137,15 +137,15 @@ fn is_mistaken(inner: &[u8]) -> bool {
     }
 }
 
-impl Part {
+impl ValuePart {
     /// Returns the part of a value, as GNU parallel does: text decides, not what there is on the disk.
     pub fn of(self, value: &[u8]) -> &[u8] {
         match self {
-            Part::Whole => value,
-            Part::Stem => stem(value),
-            Part::Name => name(value),
-            Part::Folder => folder(value),
-            Part::NameStem => stem(name(value)),
+            ValuePart::Whole => value,
+            ValuePart::Stem => stem(value),
+            ValuePart::Name => name(value),
+            ValuePart::Folder => folder(value),
+            ValuePart::NameStem => stem(name(value)),
         }
     }
 }
@@ -199,12 +199,12 @@ mod tests {
             ("it's/$(x).y", ["it's/$(x)", "$(x).y", "it's", "$(x)"]),
             ("", ["", "", ".", ""]),
         ] {
-            let found = [Part::Stem, Part::Name, Part::Folder, Part::NameStem]
+            let found = [ValuePart::Stem, ValuePart::Name, ValuePart::Folder, ValuePart::NameStem]
                 .map(|part| String::from_utf8_lossy(part.of(value.as_bytes())).into_owned());
             assert_eq!(found, parts, "{value:?}");
         }
-        assert_eq!(Part::Stem.of(b"caf\xe9.\xff"), b"caf\xe9");
-        assert_eq!(Part::Name.of(b"a\nb/c\n"), b"c\n");
+        assert_eq!(ValuePart::Stem.of(b"caf\xe9.\xff"), b"caf\xe9");
+        assert_eq!(ValuePart::Name.of(b"a\nb/c\n"), b"c\n");
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
             "x}",
             "{foo}",
         ] {
-            assert_eq!(pieces(text.as_bytes()), Ok(vec![Piece::Text(text.into())]), "{text}");
+            assert_eq!(pieces(text.as_bytes()), Ok(vec![TemplatePiece::Text(text.into())]), "{text}");
         }
         for text in [
             "{0}",
@@ -258,16 +258,22 @@ mod tests {
 
     #[test]
     fn placeholders_are_found_in_words() {
-        let placeholder = |found| vec![Piece::Placeholder(found)];
+        let placeholder = |found| vec![TemplatePiece::Placeholder(found)];
         for (text, found) in [
-            ("{}", placeholder(Placeholder::Values(Part::Whole))),
-            ("{//}", placeholder(Placeholder::Values(Part::Folder))),
-            ("{12/.}", placeholder(Placeholder::Value(11, Part::NameStem))),
-            ("{-1.}", placeholder(Placeholder::FromEnd(0, Part::Stem))),
+            ("{}", placeholder(Placeholder::Values(ValuePart::Whole))),
+            ("{//}", placeholder(Placeholder::Values(ValuePart::Folder))),
+            ("{12/.}", placeholder(Placeholder::Value(11, ValuePart::NameStem))),
+            ("{-1.}", placeholder(Placeholder::FromEnd(0, ValuePart::Stem))),
             ("{#}", placeholder(Placeholder::Number)),
             ("{%}", placeholder(Placeholder::Slot)),
-            ("{a{1}", vec![Piece::Text(b"{a".to_vec()), Piece::Placeholder(Placeholder::Value(0, Part::Whole))]),
-            ("", vec![Piece::Text(Vec::new())]),
+            (
+                "{a{1}",
+                vec![
+                    TemplatePiece::Text(b"{a".to_vec()),
+                    TemplatePiece::Placeholder(Placeholder::Value(0, ValuePart::Whole)),
+                ],
+            ),
+            ("", vec![TemplatePiece::Text(Vec::new())]),
         ] {
             assert_eq!(pieces(text.as_bytes()), Ok(found), "{text}");
         }

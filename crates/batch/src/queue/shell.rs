@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::queue::job::Job;
-use crate::queue::placeholder::{Piece, Placeholder};
+use crate::queue::job::BatchJob;
+use crate::queue::placeholder::{Placeholder, TemplatePiece};
 use crate::queue::places;
 
 /// The shells that understand the quotes of [`in_line`].
@@ -50,10 +50,10 @@ impl Shell {
     }
 
     /// Makes a job of a line.
-    pub fn job(&self, line: OsString) -> Job {
+    pub fn job(&self, line: OsString) -> BatchJob {
         let name = line.to_string_lossy().into_owned();
         let words = self.words.iter().cloned().chain(["-c".into(), line]).collect();
-        Job { name, words, threads: 1, ..Job::default() }
+        BatchJob { name, words, threads: 1, ..BatchJob::default() }
     }
 
     /// The number of words before the line.
@@ -63,13 +63,16 @@ impl Shell {
 
     /// Refuses a value in the text that a command gives to a shell, where nothing quotes it. A value that is all of
     /// the text is meant to be run.
-    pub(crate) fn check_words(words: &[Vec<Piece>]) -> Result<(), String> {
-        let text = |word: &[Piece]| match word {
-            [Piece::Text(text)] => text.clone(),
+    pub(crate) fn check_words(words: &[Vec<TemplatePiece>]) -> Result<(), String> {
+        let text = |word: &[TemplatePiece]| match word {
+            [TemplatePiece::Text(text)] => text.clone(),
             _ => Vec::new(),
         };
-        let is_value = |piece: &Piece| {
-            !matches!(piece, Piece::Text(_) | Piece::Placeholder(Placeholder::Number | Placeholder::Slot))
+        let is_value = |piece: &TemplatePiece| {
+            !matches!(
+                piece,
+                TemplatePiece::Text(_) | TemplatePiece::Placeholder(Placeholder::Number | Placeholder::Slot)
+            )
         };
         let Some((program, mut rest)) = words.split_first() else { return Ok(()) };
         if !QUOTED_AS_SH.iter().any(|name| has_name(OsStr::from_bytes(&text(program)), name)) {
@@ -99,7 +102,7 @@ impl Shell {
 
     /// Refuses a shell that does not understand the quotes of values, and placeholders that stand where these may not
     /// hold.
-    pub(crate) fn check(&self, line: &[Piece]) -> Result<(), String> {
+    pub(crate) fn check(&self, line: &[TemplatePiece]) -> Result<(), String> {
         let is_known = |word: &OsString| QUOTED_AS_SH.iter().any(|name| has_name(word, name));
         // It would give the line to a second shell, which takes the quotes off.
         let is_remote = self.words.iter().any(|word| has_name(word, "ssh"));
@@ -113,9 +116,9 @@ impl Shell {
         let mut places = Vec::new();
         for piece in line {
             match piece {
-                Piece::Text(text) => places.extend(text.iter().copied().map(Some)),
-                Piece::Placeholder(Placeholder::Number | Placeholder::Slot) => places.push(Some(b'1')),
-                Piece::Placeholder(_) => places.push(None),
+                TemplatePiece::Text(text) => places.extend(text.iter().copied().map(Some)),
+                TemplatePiece::Placeholder(Placeholder::Number | Placeholder::Slot) => places.push(Some(b'1')),
+                TemplatePiece::Placeholder(_) => places.push(None),
             }
         }
         places::check(&places)

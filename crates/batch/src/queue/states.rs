@@ -21,7 +21,7 @@ use std::mem::replace;
 use std::time::Duration;
 
 use crate::queue::halt::Halt;
-use crate::queue::job::Job;
+use crate::queue::job::BatchJob;
 use crate::queue::outcome::Outcome;
 use crate::queue::state::{Counts, Rules, State};
 
@@ -77,7 +77,7 @@ struct Need {
 }
 
 impl Need {
-    fn of(job: &Job) -> Need {
+    fn of(job: &BatchJob) -> Need {
         Need {
             dependents: Vec::new(),
             dependents_any: Vec::new(),
@@ -95,7 +95,7 @@ impl Need {
 
 impl Queue {
     /// Makes a queue of a whole list, in which every job waits.
-    pub fn new(jobs: &[Job], rules: Rules) -> Queue {
+    pub fn new(jobs: &[BatchJob], rules: Rules) -> Queue {
         let mut queue = Queue::open(rules);
         queue.add(jobs);
         queue.close();
@@ -105,10 +105,10 @@ impl Queue {
     /// Makes a queue without jobs, to which [`Queue::add`] adds them until [`Queue::close`].
     ///
     /// ```
-    /// use gristmill_batch::queue::{Halt, Job, Queue, Rules};
+    /// use gristmill_batch::queue::{Halt, BatchJob, Queue, Rules};
     ///
     /// let mut queue = Queue::open(Rules { slots: 2, memory_bytes: 0, halt: Halt::SOON });
-    /// queue.add(&[Job::shell("make")]);
+    /// queue.add(&[BatchJob::shell("make")]);
     /// assert_eq!((queue.begin(), queue.begin(), queue.is_over()), (Some(0), None, false));
     /// ```
     pub fn open(rules: Rules) -> Queue {
@@ -132,7 +132,7 @@ impl Queue {
     }
 
     /// Adds jobs, which wait. Their dependencies count from the first job of the queue.
-    pub fn add(&mut self, jobs: &[Job]) {
+    pub fn add(&mut self, jobs: &[BatchJob]) {
         let first = self.jobs.len();
         self.jobs.extend(jobs.iter().map(Need::of));
         self.states.resize(self.jobs.len(), State::Waiting);

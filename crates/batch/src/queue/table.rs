@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toml_edit::{Document, Item, Table, Value};
 
-use crate::queue::job::Job;
+use crate::queue::job::BatchJob;
 use crate::queue::shell::Shell;
 
 const FIELDS: [&str; 14] = [
@@ -53,7 +53,7 @@ const FIELDS: [&str; 14] = [
 /// assert_eq!((jobs[0].memory_bytes, &jobs[1].after[..]), (1 << 30, &[0][..]));
 /// # Ok::<(), String>(())
 /// ```
-pub fn table(text: &str, shell: &Shell, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<Job>, String> {
+pub fn table(text: &str, shell: &Shell, bytes: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<BatchJob>, String> {
     let document = Document::parse(text)
         .map_err(|error| wrong_toml(text, error.span().map_or(0, |span| span.start), error.message()))?;
     if let Some((name, _)) = document.iter().find(|(name, _)| *name != "job") {
@@ -94,7 +94,7 @@ fn wrong_toml(text: &str, at: usize, why: &str) -> String {
     format!("line {line}, column {column}: this is not TOML: {}", why.trim_end().replace('\n', "; "))
 }
 
-fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<Job, String> {
+fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String>) -> Result<BatchJob, String> {
     if let Some((name, _)) = table.iter().find(|(name, _)| !FIELDS.contains(name)) {
         return Err(format!("{name} is no field; there are {}", FIELDS.join(", ")));
     }
@@ -108,7 +108,7 @@ fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String
         Some(_) if table.contains_key("shell") => {
             return Err("shell is for a command that is text, and this one is a list of words".to_owned());
         }
-        Some(_) => Job::words(texts(table, "command")?.into_iter().map(OsString::from).collect()),
+        Some(_) => BatchJob::words(texts(table, "command")?.into_iter().map(OsString::from).collect()),
     };
     if job.words.first().is_none_or(|program| program.is_empty()) || job.name.trim().is_empty() {
         return Err("command is empty".to_owned());
@@ -144,7 +144,7 @@ fn job(table: &Table, shell: &Shell, bytes: &impl Fn(&str) -> Result<u64, String
 }
 
 /// Refuses what the kernel would take for the end of a text.
-fn no_zero_byte(job: &Job) -> Result<(), String> {
+fn no_zero_byte(job: &BatchJob) -> Result<(), String> {
     let directory = job.directory.iter().map(|directory| directory.as_os_str());
     let texts = (job.words.iter().map(|word| ("command", &word[..])))
         .chain(directory.map(|directory| ("directory", directory)))
@@ -204,8 +204,8 @@ fn environment(table: &Table) -> Result<Vec<(String, String)>, String> {
 const MEMBERS_NAMED: usize = 8;
 
 /// Refuses jobs that wait for each other in a circle. Each job and each `after` is looked at once.
-fn no_circle(jobs: &[Job]) -> Result<(), String> {
-    let before = |job: &Job| [&job.after[..], &job.after_any].concat();
+fn no_circle(jobs: &[BatchJob]) -> Result<(), String> {
+    let before = |job: &BatchJob| [&job.after[..], &job.after_any].concat();
     let mut waits: Vec<usize> = jobs.iter().map(|job| before(job).len()).collect();
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); jobs.len()];
     for (at, job) in jobs.iter().enumerate() {
@@ -228,7 +228,7 @@ fn no_circle(jobs: &[Job]) -> Result<(), String> {
 
 /// Says which jobs form the circle that this one waits for. It and all jobs that wait in vain have one before them
 /// that does so too.
-fn circle(jobs: &[Job], waits: &[usize], start: usize) -> String {
+fn circle(jobs: &[BatchJob], waits: &[usize], start: usize) -> String {
     let mut met: Vec<Option<usize>> = vec![None; jobs.len()];
     let (mut way, mut at) = (Vec::new(), start);
     while met[at].is_none() {
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    fn read(text: &str) -> Result<Vec<Job>, String> {
+    fn read(text: &str) -> Result<Vec<BatchJob>, String> {
         table(text, &Shell::default(), |size| size.parse().map_err(|_| "no number".to_owned()))
     }
 
@@ -280,7 +280,7 @@ mod tests {
                     timeout='2s'\nretries=3\nretry_delay='1min'\npriority=-6\nmemory='4'\nthreads=5\n\
                     [[job]]\ncommand='h'\nafter=['a']\n[[job]]\ncommand='i'\nafter_any=['a']";
         let jobs = read(text).expect("it is right");
-        let first = Job {
+        let first = BatchJob {
             slots: Vec::new(),
             name: "a".into(),
             words: vec!["b".into(), "c".into()],
@@ -296,7 +296,10 @@ mod tests {
             memory_bytes: 4,
             threads: 5,
         };
-        let others = [Job { after: vec![0], ..Job::shell("h") }, Job { after_any: vec![0], ..Job::shell("i") }];
+        let others = [
+            BatchJob { after: vec![0], ..BatchJob::shell("h") },
+            BatchJob { after_any: vec![0], ..BatchJob::shell("i") },
+        ];
         assert_eq!(jobs[0], first);
         assert_eq!(jobs[1..], others);
         let jobs = read("[[job]]\ncommand='a|b'\nshell='bash -o pipefail'").expect("it is right");

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::mem::take;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::queue::job::{Job, with_slot};
-use crate::queue::placeholder::{Part, Piece, Placeholder, pieces};
+use crate::queue::job::{BatchJob, with_slot};
+use crate::queue::placeholder::{Placeholder, TemplatePiece, ValuePart, pieces};
 use crate::queue::shell::{Shell, in_line};
 
 /// A command with placeholders for values, named as in GNU parallel.
@@ -21,7 +21,7 @@ use crate::queue::shell::{Shell, in_line};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// The words, or one line for the shell.
-    words: Vec<Vec<Piece>>,
+    words: Vec<Vec<TemplatePiece>>,
     shell: Option<Shell>,
     per_job: usize,
     /// The command has a placeholder of its own.
@@ -46,12 +46,12 @@ impl Template {
     /// ```
     pub fn parse(words: &[OsString], shell: Option<Shell>, per_job: usize) -> Result<Template, String> {
         let mut words = words.iter().map(|word| pieces(word.as_bytes())).collect::<Result<Vec<_>, _>>()?;
-        let has_placeholder = words.iter().flatten().any(|piece| matches!(piece, Piece::Placeholder(_)));
+        let has_placeholder = words.iter().flatten().any(|piece| matches!(piece, TemplatePiece::Placeholder(_)));
         if !has_placeholder && per_job > 0 {
-            words.push(vec![Piece::Placeholder(Placeholder::Values(Part::Whole))]);
+            words.push(vec![TemplatePiece::Placeholder(Placeholder::Values(ValuePart::Whole))]);
         }
         if let Some(shell) = &shell {
-            let line = words.join(&Piece::Text(b" ".to_vec()));
+            let line = words.join(&TemplatePiece::Text(b" ".to_vec()));
             shell.check(&line)?;
             words = vec![line];
         } else {
@@ -78,8 +78,8 @@ impl Template {
 
     fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         self.words.iter().flatten().filter_map(|piece| match piece {
-            Piece::Placeholder(found) => Some(*found),
-            Piece::Text(_) => None,
+            TemplatePiece::Placeholder(found) => Some(*found),
+            TemplatePiece::Text(_) => None,
         })
     }
 
@@ -131,7 +131,7 @@ impl Template {
     /// # Errors
     ///
     /// A sentence, when the values are too few for the placeholders.
-    pub fn job(&self, values: &[OsString], number: usize) -> Result<Job, String> {
+    pub fn job(&self, values: &[OsString], number: usize) -> Result<BatchJob, String> {
         let wanted = |found| match found {
             Placeholder::Value(at, _) | Placeholder::FromEnd(at, _) => at + 1,
             _ => 0,
@@ -146,11 +146,11 @@ impl Template {
     }
 
     /// Makes a job without a value.
-    pub fn without_values(&self) -> Job {
+    pub fn without_values(&self) -> BatchJob {
         self.filled(&[], 1)
     }
 
-    fn filled(&self, values: &[OsString], number: usize) -> Job {
+    fn filled(&self, values: &[OsString], number: usize) -> BatchJob {
         let mut filling = Filling { is_line: self.shell.is_some(), ..Filling::default() };
         for word in &self.words {
             word.iter().for_each(|piece| filling.take(piece, values, number));
@@ -162,12 +162,12 @@ impl Template {
         }
         let make = |words: Vec<OsString>| match &self.shell {
             Some(shell) => shell.job(words.into_iter().next().unwrap_or_default()),
-            None => Job::words(words),
+            None => BatchJob::words(words),
         };
         let name = make(with_slot(&words, &slots, "{%}")).name;
         let before = self.shell.as_ref().map_or(0, Shell::words_before);
         let slots = slots.into_iter().map(|(word, at)| (word + before, at)).collect();
-        Job { name, slots, ..make(words) }
+        BatchJob { name, slots, ..make(words) }
     }
 }
 
@@ -185,15 +185,15 @@ struct Filling {
 }
 
 impl Filling {
-    fn take(&mut self, piece: &Piece, values: &[OsString], number: usize) {
+    fn take(&mut self, piece: &TemplatePiece, values: &[OsString], number: usize) {
         match *piece {
-            Piece::Text(ref text) => self.text(text),
-            Piece::Placeholder(Placeholder::Number) => self.text(number.to_string().as_bytes()),
-            Piece::Placeholder(Placeholder::Slot) => {
+            TemplatePiece::Text(ref text) => self.text(text),
+            TemplatePiece::Placeholder(Placeholder::Number) => self.text(number.to_string().as_bytes()),
+            TemplatePiece::Placeholder(Placeholder::Slot) => {
                 self.slots.push((self.words.len(), self.word.len()));
                 self.text(b"");
             }
-            Piece::Placeholder(Placeholder::Values(part)) => {
+            TemplatePiece::Placeholder(Placeholder::Values(part)) => {
                 for (at, value) in values.iter().enumerate() {
                     match at {
                         0 => {}
@@ -203,12 +203,14 @@ impl Filling {
                     self.value(value, part);
                 }
             }
-            Piece::Placeholder(Placeholder::Value(at, part)) => self.value(&values[at], part),
-            Piece::Placeholder(Placeholder::FromEnd(at, part)) => self.value(&values[values.len() - 1 - at], part),
+            TemplatePiece::Placeholder(Placeholder::Value(at, part)) => self.value(&values[at], part),
+            TemplatePiece::Placeholder(Placeholder::FromEnd(at, part)) => {
+                self.value(&values[values.len() - 1 - at], part)
+            }
         }
     }
 
-    fn value(&mut self, value: &OsString, part: Part) {
+    fn value(&mut self, value: &OsString, part: ValuePart) {
         let value = part.of(value.as_bytes());
         if self.is_line { self.text(&in_line(value)) } else { self.text(value) }
     }
@@ -275,7 +277,7 @@ mod tests {
         let line = Template::parse(&["a {%} {}".into()], Some(Shell::parse("bash -e").expect("a shell")), 1)
             .expect("placeholders");
         assert_eq!(line.job(&["b c".into()], 1).expect("a value").in_slot(2).words, ["bash", "-e", "-c", "a 2 'b c'"]);
-        let plain = Job::words(vec!["f".into()]);
+        let plain = BatchJob::words(vec!["f".into()]);
         assert_eq!(plain.in_slot(1).words, [OsStr::new("f")]);
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::queue::{Counts, Job};
+use crate::queue::{BatchJob, Counts};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::program::running::{Ending, Program};
+use crate::program::running::{Ending, Running};
 use gristmill_report::messages::printable;
 
 /// The rows of running programs; more are counted.
@@ -34,8 +34,8 @@ impl Live {
     /// Draws the table. The number of all jobs is `None` while the list arrives.
     pub fn show<'p>(
         &self,
-        jobs: &[Job],
-        running: impl Iterator<Item = &'p Program>,
+        jobs: &[BatchJob],
+        running: impl Iterator<Item = &'p Running>,
         (counts, all): (&Counts, Option<usize>),
         left: Option<Duration>,
         held: Option<&str>,
@@ -68,7 +68,7 @@ impl Live {
     }
 }
 
-fn row(job: &Job, program: &Program, now: Instant) -> String {
+fn row(job: &BatchJob, program: &Running, now: Instant) -> String {
     let state = match program.ending {
         None if program.is_stopped() => "stopped",
         None => "running",

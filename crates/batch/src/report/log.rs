@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::queue::{Job, quoted};
+use crate::queue::{BatchJob, quoted};
 use gristmill::Error;
 use gristmill_os::folder::Entry;
 
@@ -62,7 +62,7 @@ impl Log {
     /// # Errors
     ///
     /// A sentence, the first time that a line cannot be written. No further ones are.
-    pub fn attempt(&self, job: &Job, record: &Record) -> Result<(), String> {
+    pub fn attempt(&self, job: &BatchJob, record: &Record) -> Result<(), String> {
         let start = humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(record.at_ms)).to_string();
         let seconds = |us: u64| format!("{:.6}", us as f64 / 1e6);
         self.line(&[
@@ -84,7 +84,7 @@ impl Log {
     /// # Errors
     ///
     /// As [`Log::attempt`].
-    pub fn left(&self, number: usize, job: &Job, status: &str) -> Result<(), String> {
+    pub fn left(&self, number: usize, job: &BatchJob, status: &str) -> Result<(), String> {
         // Nobody knows in which slot it would have run, but one there is.
         let (number, name, command) =
             ((number + 1).to_string(), escaped(job.name.as_bytes()), command(&job.in_slot(1)));
@@ -122,7 +122,7 @@ fn cut_torn_line(file: &File) -> io::Result<()> {
 }
 
 /// Returns the command of a job: the line for the shell, or its words, quoted where a shell would change them.
-fn command(job: &Job) -> String {
+fn command(job: &BatchJob) -> String {
     match &job.words[..] {
         [shell, flag, line] if shell == "sh" && flag == "-c" => escaped(line.as_bytes()),
         words => escaped(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ").as_bytes()),
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn fields_have_no_tabs_line_ends_or_quotes() {
         assert_eq!(escaped(b"a\t\"b\"\\\n\r\x1b\xff\xc3\xa9"), "a\\t\\\"b\\\"\\\\\\n\\r\\u001b\\udcff\u{e9}");
-        assert_eq!(command(&Job::shell("sort a | uniq")), "sort a | uniq");
-        assert_eq!(command(&Job::words(vec!["cp".into(), "it's b".into(), "".into()])), "cp 'it'\\\\''s b' ''");
+        assert_eq!(command(&BatchJob::shell("sort a | uniq")), "sort a | uniq");
+        assert_eq!(command(&BatchJob::words(vec!["cp".into(), "it's b".into(), "".into()])), "cp 'it'\\\\''s b' ''");
     }
 
     #[test]

@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::queue::{Job, Queue, State};
+use crate::queue::{BatchJob, Queue, State};
 
 use super::live::Live;
 use super::tagged::Tagged;
 use super::written::{Printed, Written};
 use crate::program::capture::Capture;
 use crate::program::ready::STREAMS;
-use crate::program::running::Program;
+use crate::program::running::Running;
 
 /// The order in which outputs are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub const UNPRINTED_MAX: usize = 16;
 const PRINT: Duration = Duration::from_millis(5);
 
 /// Something to be printed.
-struct Part {
+struct Printout {
     /// The job whose output this is; `None` for a line about it.
     output_of: Option<usize>,
     written: Written,
@@ -61,9 +61,9 @@ struct Part {
 /// Prints outputs.
 pub struct Printer {
     style: Style,
-    printing: VecDeque<Part>,
+    printing: VecDeque<Printout>,
     /// Outputs that wait for those of earlier jobs, by job.
-    held: BTreeMap<usize, Vec<Part>>,
+    held: BTreeMap<usize, Vec<Printout>>,
     /// The jobs whose output was not printed, and will not be.
     lost: BTreeSet<usize>,
     /// The first job that has not ended.
@@ -88,7 +88,7 @@ impl Printer {
     }
 
     /// A program has begun.
-    pub fn begin(&mut self, number: usize, job: &Job) {
+    pub fn begin(&mut self, number: usize, job: &BatchJob) {
         if self.style.is_live {
             self.live.insert(number, [0; STREAMS].map(|_| Tagged::of(number, job)));
         }
@@ -120,7 +120,7 @@ impl Printer {
     }
 
     fn add_part(&mut self, job: usize, is_output: bool, written: Written) {
-        let part = Part { output_of: is_output.then_some(job), written };
+        let part = Printout { output_of: is_output.then_some(job), written };
         match self.style.order {
             Order::List if job > self.turn => self.held.entry(job).or_default().push(part),
             Order::End | Order::List => self.printing.push_back(part),
@@ -171,7 +171,7 @@ impl Printer {
 
     /// Prints as far as there is room. After an error, the rest of the same output is left out. `is_alone` says that
     /// nobody is left who could tell that the user wants to wait no longer, so what has no room is left out too.
-    pub fn print_some(&mut self, running: &BTreeMap<usize, Program>, table: &Live, is_alone: bool) -> io::Result<()> {
+    pub fn print_some(&mut self, running: &BTreeMap<usize, Running>, table: &Live, is_alone: bool) -> io::Result<()> {
         loop {
             if self.printing.is_empty() {
                 self.take_lines(running)?;
@@ -196,7 +196,7 @@ impl Printer {
     }
 
     /// Takes new lines of each running program whose turn it is.
-    fn take_lines(&mut self, running: &BTreeMap<usize, Program>) -> io::Result<()> {
+    fn take_lines(&mut self, running: &BTreeMap<usize, Running>) -> io::Result<()> {
         let Printer { style, turn, live, printing, .. } = self;
         for (job, lines) in live {
             if style.order == Order::List && *job > *turn {
@@ -209,7 +209,7 @@ impl Printer {
                 let text = lines.next(file)?;
                 if !text.is_empty() {
                     let written = Written::text(text, stream > 0 || style.is_aside);
-                    printing.push_back(Part { output_of: Some(*job), written });
+                    printing.push_back(Printout { output_of: Some(*job), written });
                 }
             }
         }

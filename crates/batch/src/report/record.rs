@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::queue::{Job, Outcome};
+use crate::queue::{BatchJob, Outcome};
 use gristmill_history::CHOSEN;
 use gristmill_os::program::Used;
 use gristmill_schedule::Reason;
@@ -74,7 +74,7 @@ impl Record {
         }
     }
 
-    pub fn json(&self, job: &Job) -> Value {
+    pub fn json(&self, job: &BatchJob) -> Value {
         let outcome = self.outcome.as_ref();
         json!({
             "job": self.job + 1,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::queue::{Job, Outcome};
-use gristmill_history::{History, Problem, Run, TIER_B, UNDISTURBED_US};
+use crate::queue::{BatchJob, Outcome};
+use gristmill_history::{History, PastRun, Problem, TIER_B, UNDISTURBED_US};
 use gristmill_os::machine::host_name;
 use gristmill_schedule::{Key, Reading, Reason, Store};
 
@@ -23,7 +23,7 @@ pub struct Recorder {
     path: String,
     host: String,
     tier: Option<&'static str>,
-    runs: Vec<Run>,
+    runs: Vec<PastRun>,
     /// The builds and inputs that were already looked up.
     asked: BTreeSet<(String, Option<String>)>,
 }
@@ -116,12 +116,12 @@ impl Recorder {
     }
 
     /// Returns the usual time of each job, in seconds.
-    pub fn usual_seconds(&mut self, jobs: &[Job]) -> Vec<Option<f64>> {
+    pub fn usual_seconds(&mut self, jobs: &[BatchJob]) -> Vec<Option<f64>> {
         jobs.iter().map(|job| self.usual(job).map(|[seconds, _]| seconds)).collect()
     }
 
     /// The usual time and processor time of a job, in seconds.
-    fn usual(&mut self, job: &Job) -> Option<[f64; 2]> {
+    fn usual(&mut self, job: &BatchJob) -> Option<[f64; 2]> {
         let history = self.history.as_ref()?;
         let identity = Identity::of(job);
         let usual = history.usual_seconds(&self.host, &identity.build, &identity.input);
@@ -132,7 +132,7 @@ impl Recorder {
     }
 
     /// Returns true if these jobs usually take less than `seconds` altogether, when `processors` share their work.
-    pub fn is_shorter(&mut self, jobs: &[Job], processors: usize, seconds: f64) -> bool {
+    pub fn is_shorter(&mut self, jobs: &[BatchJob], processors: usize, seconds: f64) -> bool {
         let mut sum = 0.0;
         jobs.iter().all(|job| {
             let processor = self.usual(job).map_or(f64::INFINITY, |[_, processor]| processor);
@@ -152,7 +152,7 @@ impl Recorder {
         let outcome = record.outcome.as_ref().filter(is_run);
         let (Some(outcome), Some(identity), true) = (outcome, &record.identity, self.keeps()) else { return };
         let Identity { name, build, input } = identity.clone();
-        self.runs.push(Run {
+        self.runs.push(PastRun {
             build,
             name,
             input,

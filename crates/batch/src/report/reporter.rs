@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::queue::{Job, Queue, State};
+use crate::queue::{BatchJob, Queue, State};
 use gristmill_schedule::Reason;
 
 use super::live::Live;
@@ -16,7 +16,7 @@ use super::record::{Record, decisions};
 use super::recorder::Recorder;
 use super::tally::{Left, Tally, json_summary, left, summary};
 use super::written::Written;
-use crate::program::running::Program;
+use crate::program::running::Running;
 use gristmill_os::standard::print;
 use gristmill_report::messages::tell;
 
@@ -74,7 +74,7 @@ impl Reporter {
     }
 
     /// Looks up how long jobs usually take that have arrived.
-    pub fn expect(&mut self, jobs: &[Job]) {
+    pub fn expect(&mut self, jobs: &[BatchJob]) {
         if self.live.is_shown() {
             self.usual.extend(self.recorder.usual_seconds(jobs));
         }
@@ -101,7 +101,7 @@ impl Reporter {
     }
 
     /// Keeps a record of a job in its slot. Returns its line, if one is to be printed.
-    pub fn note(&mut self, job: &Job, record: Record) -> Option<Written> {
+    pub fn note(&mut self, job: &BatchJob, record: Record) -> Option<Written> {
         let line = self.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
         self.recorder.note(&record);
         if let Some(Err(why)) = self.log.as_ref().map(|log| log.attempt(job, &record)) {
@@ -112,10 +112,10 @@ impl Reporter {
     }
 
     /// Writes the jobs that have no end to the log.
-    pub fn log_left(&mut self, jobs: &[Job], queue: &Queue) {
+    pub fn log_left(&mut self, jobs: &[BatchJob], queue: &Queue) {
         let Some(log) = self.log.clone() else { return };
         let lines = left(queue.states(), &self.records).into_iter().zip(jobs).enumerate();
-        let write = |(number, (left, job)): (usize, (Option<Left<'_>>, &Job))| {
+        let write = |(number, (left, job)): (usize, (Option<Left<'_>>, &BatchJob))| {
             log.left(number, job, left.and_then(Left::status)?).err()
         };
         let lost: Vec<String> = lines.filter_map(write).collect();
@@ -130,7 +130,7 @@ impl Reporter {
     /// Draws the table again, if it is shown.
     ///
     /// `held` says why no further program begins, if that is so.
-    pub fn show(&mut self, jobs: &[Job], queue: &Queue, running: &BTreeMap<usize, Program>, held: Option<&str>) {
+    pub fn show(&mut self, jobs: &[BatchJob], queue: &Queue, running: &BTreeMap<usize, Running>, held: Option<&str>) {
         if self.live.is_shown() {
             let left = self.time_left(queue, running).filter(|_| queue.is_closed());
             let all = queue.is_closed().then_some(jobs.len());
@@ -139,7 +139,7 @@ impl Reporter {
     }
 
     /// Estimates the time left: the usual time of each job that has not ended, or the mean of those that have.
-    fn time_left(&self, queue: &Queue, running: &BTreeMap<usize, Program>) -> Option<Duration> {
+    fn time_left(&self, queue: &Queue, running: &BTreeMap<usize, Running>) -> Option<Duration> {
         let seconds = self.records.iter().map(|record| record.took.as_secs_f64());
         let mean = (!self.records.is_empty()).then(|| seconds.sum::<f64>() / self.records.len() as f64);
         let mut left = 0.0;
@@ -162,7 +162,7 @@ impl Reporter {
     }
 
     /// Prints the summary.
-    pub fn summarise(&self, jobs: &[Job], queue: &Queue) {
+    pub fn summarise(&self, jobs: &[BatchJob], queue: &Queue) {
         let (counts, took) = (queue.counts(), self.began.elapsed());
         if self.json {
             let tally = Tally::of(&counts, &left(queue.states(), &self.records));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::queue::Job;
+use crate::queue::BatchJob;
 
 use gristmill_report::messages::printable;
 
@@ -25,7 +25,7 @@ pub struct Tagged {
 
 impl Tagged {
     /// The lines of a job. The tag is its number, which tells it from all others, and the beginning of its name.
-    pub fn of(number: usize, job: &Job) -> Tagged {
+    pub fn of(number: usize, job: &BatchJob) -> Tagged {
         let name: String = printable(&job.name).chars().take(NAME_LETTERS).collect();
         Tagged { tag: format!("{} {}\t", number + 1, name.trim_end()), read_bytes: 0, rest: Vec::new() }
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn lines_are_whole_and_have_the_tag() {
         let mut file = tempfile::tempfile().expect("a file");
-        let mut lines = Tagged::of(6, &Job::shell("a\tb"));
+        let mut lines = Tagged::of(6, &BatchJob::shell("a\tb"));
         let mut written = |text: &str| {
             file.write_all(text.as_bytes()).expect("written");
             String::from_utf8(lines.next(&file).expect("read")).expect("text")
@@ -101,7 +101,7 @@ mod tests {
     fn a_line_that_does_not_end_is_broken() {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(&vec![b'x'; 2 * LINE_BYTES_MAX + 5]).expect("written");
-        let mut lines = Tagged::of(0, &Job::shell("y"));
+        let mut lines = Tagged::of(0, &BatchJob::shell("y"));
         let mut text = Vec::new();
         loop {
             match lines.last(&file).expect("read") {

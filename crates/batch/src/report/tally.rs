@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::queue::{Counts, Job, Outcome, State};
+use crate::queue::{BatchJob, Counts, Outcome, State};
 use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
@@ -96,7 +96,13 @@ impl Tally {
 const FAILURES_NAMED: usize = 5;
 
 /// Returns the summary: a line of counts, and a line for each of the first failures.
-pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Record], took: Duration) -> Vec<String> {
+pub fn summary(
+    jobs: &[BatchJob],
+    states: &[State],
+    counts: &Counts,
+    records: &[Record],
+    took: Duration,
+) -> Vec<String> {
     let busy_us: u64 = records.iter().map(|record| record.used.user_us + record.used.sys_us).sum();
     let left = left(states, records);
     let tally = Tally::of(counts, &left);
@@ -108,7 +114,7 @@ pub fn summary(jobs: &[Job], states: &[State], counts: &Counts, records: &[Recor
     };
     let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
     let mut lines = vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", tally.words())];
-    let failure = |((job, state), left): ((&Job, &State), &Option<Left<'_>>)| match (state, left) {
+    let failure = |((job, state), left): ((&BatchJob, &State), &Option<Left<'_>>)| match (state, left) {
         (State::Ended(outcome), _) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
         (_, Some(Left::NotTriedAgain(outcome))) => {
             Some(format!("{}: {outcome}, and not tried again, because the queue ended", short(&job.name)))
@@ -154,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_all_and_names_the_first_failures() {
-        let jobs: Vec<Job> = (0..8).map(|at| Job::shell(format!("job {at}"))).collect();
+        let jobs: Vec<BatchJob> = (0..8).map(|at| BatchJob::shell(format!("job {at}"))).collect();
         let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
         states.push(State::Ended(Outcome::Exited(0)));
         let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };

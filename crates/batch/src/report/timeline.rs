@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::queue::{Job, Outcome};
+use crate::queue::{BatchJob, Outcome};
 use gristmill::Error;
 use gristmill_report::table;
 
@@ -30,7 +30,7 @@ pub fn write(path: &Path, page: &str) -> Result<(), Error> {
 }
 
 /// Renders the page.
-pub fn html(jobs: &[Job], records: &[Record]) -> String {
+pub fn html(jobs: &[BatchJob], records: &[Record]) -> String {
     let begin = records.iter().map(|record| record.at_ms).min().unwrap_or(0);
     let end = |record: &Record| record.at_ms as f64 + record.took.as_secs_f64() * 1e3;
     let span = (records.iter().map(end).fold(0.0, f64::max) - begin as f64).max(1.0);

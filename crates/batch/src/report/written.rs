@@ -33,20 +33,20 @@ pub enum Printed {
 
 /// Text that is being printed.
 pub struct Written {
-    from: Source,
+    from: Content,
     is_error: bool,
 }
 
-enum Source {
+enum Content {
     Text(Box<dyn Read>),
     File(File),
 }
 
-impl Read for Source {
+impl Read for Content {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self {
-            Source::Text(text) => text.read(to),
-            Source::File(file) => file.read(to),
+            Content::Text(text) => text.read(to),
+            Content::File(file) => file.read(to),
         }
     }
 }
@@ -54,19 +54,19 @@ impl Read for Source {
 impl Written {
     /// A text for standard output, or standard error.
     pub fn text(text: impl Into<Vec<u8>>, is_error: bool) -> Written {
-        Written { from: Source::Text(Box::new(Cursor::new(text.into()))), is_error }
+        Written { from: Content::Text(Box::new(Cursor::new(text.into()))), is_error }
     }
 
     /// All that is in a file.
     pub fn file(mut file: File, is_error: bool) -> io::Result<Written> {
         // It was written to here.
         file.rewind()?;
-        Ok(Written { from: Source::File(file), is_error })
+        Ok(Written { from: Content::File(file), is_error })
     }
 
     /// The rest of the lines in a file that changes no more.
     pub fn lines(lines: Tagged, file: File, is_error: bool) -> Written {
-        Written { from: Source::Text(Box::new(Lines { lines, file, text: Cursor::default() })), is_error }
+        Written { from: Content::Text(Box::new(Lines { lines, file, text: Cursor::default() })), is_error }
     }
 
     /// Prints some of it.
@@ -89,7 +89,7 @@ impl Written {
             let count = io::copy(&mut (&mut self.from).take(COPIED_BYTES), &mut to)?;
             return Ok(if count < COPIED_BYTES { Printed::All } else { Printed::Part });
         }
-        if let (Source::File(file), true) = (&self.from, kind.is_fifo())
+        if let (Content::File(file), true) = (&self.from, kind.is_fifo())
             && let Some(printed) = moved(file, &to)?
         {
             return Ok(printed);

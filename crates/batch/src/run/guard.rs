@@ -39,7 +39,7 @@ use crate::program::running::{group_name, outcome_of};
 use gristmill_report::messages::tell;
 
 /// The knowledge that guard and scheduler share.
-pub struct Plan<'a> {
+pub struct Watched<'a> {
     pub journal: Option<&'a Journal>,
     pub freezer: &'a Freezer,
 }
@@ -63,7 +63,7 @@ struct Begun {
 }
 
 /// Runs `schedule` in a copy of this process, and cleans up after it. Returns its exit status.
-pub fn guarded(plan: &Plan<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Result<i32> {
+pub fn guarded(plan: &Watched<'_>, schedule: impl FnOnce(Link) -> i32) -> io::Result<i32> {
     set_child_subreaper(Some(getpid()))?;
     let (told, tell_end) = UnixStream::pair()?;
     let (signals, send) = io::pipe()?;
@@ -193,7 +193,7 @@ fn is_kept(handed: &mut Handed, job: usize) -> bool {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Ends all programs of a scheduler that has died, and writes those that had ended by themselves to the journal.
-fn clean_up(plan: &Plan<'_>, known: &BTreeMap<usize, Begun>, handed: &mut Handed) -> io::Result<()> {
+fn clean_up(plan: &Watched<'_>, known: &BTreeMap<usize, Begun>, handed: &mut Handed) -> io::Result<()> {
     // 1. End what runs. A program that ends by itself at this moment has a status that says so.
     for (job, begun) in known {
         if !matches!(now_ended(begun.pid), Ok(Some(_))) {

@@ -11,7 +11,7 @@ use super::before::Before;
 use crate::journal_file::now_ms;
 use crate::list::List;
 use crate::program::ready::Ready;
-use crate::queue::{Entry, Job, Outcome, Queue};
+use crate::queue::{BatchJob, Entry, Outcome, Queue};
 
 /// The jobs that wait from which on no more of the list is read: `yes | gristmill batch` never ends.
 const WAITING_MAX: usize = 100_000;
@@ -32,12 +32,12 @@ impl Jobs {
     }
 
     /// The jobs so far.
-    pub fn all(&self) -> &[Job] {
+    pub fn all(&self) -> &[BatchJob] {
         self.list.jobs()
     }
 
     /// A job and its key in the journal.
-    pub fn keyed(&self, job: usize) -> (&Job, &str) {
+    pub fn keyed(&self, job: usize) -> (&BatchJob, &str) {
         (&self.list.jobs()[job], self.list.key(job))
     }
 

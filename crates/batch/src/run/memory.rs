@@ -1,7 +1,7 @@
 //! The memory of jobs: what the machine does not have is refused, and the kernel holds each job to its amount where it
 //! can.
 
-use crate::queue::{Job, State};
+use crate::queue::{BatchJob, State};
 use gristmill::Error;
 use gristmill_counters::units::bytes as shown;
 use gristmill_os::machine::memory_bytes;
@@ -11,7 +11,7 @@ use crate::report::record::short;
 use gristmill_report::messages::tell;
 
 /// Refuses amounts that make no sense here. `all` is the memory for all jobs at the same time.
-pub fn check(jobs: &[Job], all: Option<usize>) -> Result<(), Error> {
+pub fn check(jobs: &[BatchJob], all: Option<usize>) -> Result<(), Error> {
     let job = jobs.iter().enumerate().max_by_key(|(_, job)| job.memory_bytes);
     let asked = job.map_or(0, |(_, job)| job.memory_bytes);
     if asked == 0 && all.is_none() {
@@ -35,9 +35,9 @@ pub fn check(jobs: &[Job], all: Option<usize>) -> Result<(), Error> {
 
 /// Says which jobs that wait ask for more memory than all may have at the same time. `asked_for` says that this is
 /// --memory.
-pub fn alone(jobs: &[Job], states: &[State], all_bytes: u64, asked_for: bool) -> Option<String> {
+pub fn alone(jobs: &[BatchJob], states: &[State], all_bytes: u64, asked_for: bool) -> Option<String> {
     let too_large =
-        |(_, (job, state)): &(usize, (&Job, &State))| **state == State::Waiting && job.memory_bytes > all_bytes;
+        |(_, (job, state)): &(usize, (&BatchJob, &State))| **state == State::Waiting && job.memory_bytes > all_bytes;
     let mut large = jobs.iter().zip(states).enumerate().filter(too_large);
     let (at, (job, _)) = large.next()?;
     let name = format!("job {} ({})", at + 1, short(&job.name));
@@ -50,7 +50,7 @@ pub fn alone(jobs: &[Job], states: &[State], all_bytes: u64, asked_for: bool) ->
 }
 
 /// Returns how the memory of each job is limited, or says once that it is not. `None` too if no job names an amount.
-pub fn limits(jobs: &[Job], freezer: &Freezer, quiet: bool) -> Option<MemoryLimits> {
+pub fn limits(jobs: &[BatchJob], freezer: &Freezer, quiet: bool) -> Option<MemoryLimits> {
     if jobs.iter().all(|job| job.memory_bytes == 0) {
         return None;
     }

@@ -15,8 +15,8 @@ use crate::program::handed::hand_over;
 use crate::program::identity::Identity;
 use crate::program::ready::Ready;
 use crate::program::remains::{Remains, SWEEP};
-use crate::program::running::{Attempt, Ending, Means, Program};
-use crate::queue::{Job, Outcome};
+use crate::program::running::{Attempt, Ending, Means, Running};
+use crate::queue::{BatchJob, Outcome};
 use crate::report::record::Record;
 
 /// The programs that run.
@@ -25,7 +25,7 @@ pub struct Programs<'a> {
     /// The folder for their output.
     output: Option<PathBuf>,
     /// By job.
-    pub running: BTreeMap<usize, Program>,
+    pub running: BTreeMap<usize, Running>,
     remains: Remains,
     sweep_at: Instant,
 }
@@ -39,7 +39,7 @@ pub struct Ended {
 
 /// A program of which nothing runs any more, or will soon.
 pub struct Gone {
-    pub program: Program,
+    pub program: Running,
     pub took: Duration,
     pub used: Used,
     /// It left processes running.
@@ -92,7 +92,7 @@ impl<'a> Programs<'a> {
         let Attempt { number, job, key, .. } = *attempt;
         let captured = Capture::begin(self.output.as_deref(), (number, job), key, attempt.attempt)?;
         hand_over(&self.means.guard, number, &captured.0)?;
-        let program = Program::start(attempt, &self.means, captured, identity)?;
+        let program = Running::start(attempt, &self.means, captured, identity)?;
         self.running.insert(number, program);
         Ok(())
     }
@@ -147,15 +147,15 @@ impl<'a> Programs<'a> {
     }
 
     /// Returns the running programs, as far as the admission of others depends on them.
-    pub fn young(&self, jobs: &[Job], now: Instant) -> impl ExactSizeIterator<Item = Young> {
+    pub fn young(&self, jobs: &[BatchJob], now: Instant) -> impl ExactSizeIterator<Item = Young> {
         let age =
-            move |program: &Program| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };
+            move |program: &Running| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };
         self.running.values().map(age)
     }
 
     /// When [`Programs::tick`] has something to do.
     pub fn next_tick(&self) -> Option<Instant> {
-        let ticks = self.running.values().filter_map(Program::next_tick);
+        let ticks = self.running.values().filter_map(Running::next_tick);
         ticks.chain((!self.remains.is_empty()).then_some(self.sweep_at)).min()
     }
 
@@ -193,6 +193,6 @@ impl<'a> Programs<'a> {
 
     /// Kills all programs; their ends are seen later.
     pub fn kill_all(&mut self) {
-        self.running.values_mut().for_each(Program::kill);
+        self.running.values_mut().for_each(Running::kill);
     }
 }

@@ -30,8 +30,8 @@ use crate::list::List;
 use crate::program::identity::Identity;
 use crate::program::observed::Observed;
 use crate::program::ready::Ready;
-use crate::program::running::{Attempt, Means, Program};
-use crate::queue::{Entry, Job, Outcome, Queue};
+use crate::program::running::{Attempt, Means, Running};
+use crate::queue::{BatchJob, Entry, Outcome, Queue};
 use crate::report::live::seconds;
 use crate::report::printer::Printer;
 use crate::report::record::{Record, short};
@@ -51,7 +51,7 @@ const WAIT_MAX_MS: u128 = 3_600_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundEnd {
     Moment,
-    Program,
+    Running,
     Queue,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Runner<'a> {
         let ends = self.ends();
         while until.is_none_or(|until| Instant::now() < until) {
             if at_end && self.ends() > ends {
-                return Ok(RoundEnd::Program);
+                return Ok(RoundEnd::Running);
             }
             let mut until = until;
             while let Some(job) = self.next_job()? {
@@ -225,7 +225,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The running programs, by job.
-    pub fn running(&mut self) -> &mut BTreeMap<usize, Program> {
+    pub fn running(&mut self) -> &mut BTreeMap<usize, Running> {
         &mut self.programs.running
     }
 
@@ -240,7 +240,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The jobs so far.
-    pub fn jobs(&self) -> &[Job] {
+    pub fn jobs(&self) -> &[BatchJob] {
         self.jobs.all()
     }
 
@@ -256,7 +256,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns a running program and its job.
-    pub fn program(&mut self, job: usize) -> Option<(&Job, &mut Program)> {
+    pub fn program(&mut self, job: usize) -> Option<(&BatchJob, &mut Running)> {
         self.programs.running.get_mut(&job).map(|program| (&self.jobs.all()[job], program))
     }
 

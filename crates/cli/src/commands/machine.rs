@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use gristmill_counters::card::Card;
-use gristmill_counters::ceilings::{Ceilings, Plan, Row};
+use gristmill_counters::ceilings::{Ceilings, Measurements, Rates};
 use gristmill_counters::kept::{Kept, to_json};
 use gristmill_counters::units::age;
 use gristmill_os::room::temporary_folder;
@@ -26,7 +26,7 @@ use gristmill::units;
 /// virtual machine may get faster or slower.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Machine {
+pub struct MachineCommand {
     /// Print JSON: sizes in bytes, rates in bytes per second
     #[arg(long)]
     json: bool,
@@ -53,7 +53,7 @@ Examples:
 
 Ceilings are kept in $XDG_STATE_HOME/gristmill/ceilings.json (~/.local/state if it is not set), the last 20 for each host.";
 
-impl Machine {
+impl MachineCommand {
     pub fn run(&self) -> Result<(), Failure> {
         let card = Card::here();
         // 1. Load earlier measurements.
@@ -69,7 +69,7 @@ impl Machine {
         // 2. Measure.
         if !self.no_measure {
             let dir = self.dir.clone().unwrap_or_else(temporary_folder);
-            let mut plan = Plan::new(&card, &dir);
+            let mut plan = Measurements::new(&card, &dir);
             if let Some(bytes) = self.array {
                 plan.array_bytes = bytes as u64;
                 plan.file_bytes = plan.file_bytes.min(plan.array_bytes.max(1 << 20));
@@ -96,7 +96,7 @@ impl Machine {
 }
 
 /// Measures the rate at which processes hand over pages, with each number of processors.
-fn hand_over(plan: &Plan, now: &mut Ceilings) {
+fn hand_over(plan: &Measurements, now: &mut Ceilings) {
     for processors in &plan.processors {
         let best = (0..HAND_OVER_PASSES).try_fold(None, |best: Option<f64>, _| {
             let rate = crate::hand_over::rate(processors)?;
@@ -145,7 +145,7 @@ fn text(card: &Card, all: &[Ceilings]) -> String {
     ));
     for row in &last.rows {
         let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), giga);
-        let Row { threads, read, copy, triad, hand_over, page_cache, disk_read } = *row;
+        let Rates { threads, read, copy, triad, hand_over, page_cache, disk_read } = *row;
         let [hand_over, page_cache, disk_read] = [hand_over, page_cache, disk_read].map(rate);
         let [read, copy, triad] = [read, copy, triad].map(giga);
         put(format!("{threads:>7}{read:>10}{copy:>10}{triad:>10}{hand_over:>11}{page_cache:>12}{disk_read:>11}"));
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn measured(triad: f64) -> Ceilings {
-        let row = Row { threads: 2, read: 3e10, copy: 2e10, triad, page_cache: Some(1e10), ..Row::default() };
+        let row = Rates { threads: 2, read: 3e10, copy: 2e10, triad, page_cache: Some(1e10), ..Rates::default() };
         Ceilings { rows: vec![row], ..Ceilings::default() }
     }
 

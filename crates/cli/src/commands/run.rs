@@ -16,7 +16,7 @@ use crate::terminal::failure::Failure;
 /// of a job is shown without the lines of the package. The interpreter is the one beside this command, or else
 /// `python3`.
 #[derive(Args)]
-pub struct Run {
+pub struct RunScript {
     /// Settings, the program, and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "JOB.py")]
     arguments: Vec<OsString>,
@@ -34,7 +34,7 @@ sys.path.insert(0, folder)
 sys.exit(main(sys.argv[1:]))
 ";
 
-impl Run {
+impl RunScript {
     /// Becomes the interpreter; returns only if there is none.
     pub fn run(self) -> Result<(), Failure> {
         let python = beside().unwrap_or_else(|| OsString::from("python3"));

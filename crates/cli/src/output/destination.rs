@@ -119,10 +119,10 @@ impl Destination {
         if self.format.is_some() {
             return Err(Failure::Usage("what is sorted is written as it was read: leave out --format".into()));
         }
-        let (to, Place { name, aside }) = self.begin()?;
+        let (to, UnnamedFile { name, aside }) = self.begin()?;
         let path = self.path();
         if continues || path.and_then(Compression::of_name).is_some() {
-            return Ok(Raw::Stream(Box::new(ByteStream { to, place: Place { name, aside } })));
+            return Ok(Raw::Stream(Box::new(ByteStream { to, place: UnnamedFile { name, aside } })));
         }
         let failed = |source| Failure::output(name.clone(), source);
         let mut file = match &aside {
@@ -133,7 +133,7 @@ impl Destination {
         // In append mode every write goes to the end, whatever its offset.
         let appends = rustix::fs::fcntl_getfl(&file).map_err(|errno| failed(errno.into()))?.contains(OFlags::APPEND);
         if appends || !file.metadata().map_err(failed)?.is_file() {
-            return Ok(Raw::Stream(Box::new(ByteStream { to, place: Place { name, aside } })));
+            return Ok(Raw::Stream(Box::new(ByteStream { to, place: UnnamedFile { name, aside } })));
         }
         let start = file.stream_position().map_err(failed)?;
         Ok(Raw::File(RawFile { name, file, start, aside }))
@@ -145,7 +145,7 @@ impl Destination {
     }
 
     /// Opens the destination without writing to it.
-    fn begin(&self) -> Result<(Packer, Place), Failure> {
+    fn begin(&self) -> Result<(Packer, UnnamedFile), Failure> {
         let path = self.path();
         let name = path.unwrap_or(Path::new("standard output")).to_owned();
         let failed = |source| Failure::output(name.clone(), source);
@@ -157,7 +157,7 @@ impl Destination {
             None => (standard_output().map_err(failed)?, None),
         };
         let packer = Packer::new(file, path.and_then(Compression::of_name)).map_err(failed)?;
-        Ok((packer, Place { name, aside }))
+        Ok((packer, UnnamedFile { name, aside }))
     }
 }
 
@@ -222,7 +222,7 @@ impl RawFile {
 /// A stream of bytes to the destination.
 pub struct ByteStream {
     to: Packer,
-    place: Place,
+    place: UnnamedFile,
 }
 
 impl ByteStream {
@@ -239,7 +239,7 @@ impl ByteStream {
 /// A result that is being written.
 pub struct Output {
     rows: Rows,
-    place: Place,
+    place: UnnamedFile,
 }
 
 impl Output {
@@ -255,15 +255,15 @@ impl Output {
 }
 
 /// The name of a destination in messages, and the unnamed file.
-struct Place {
+struct UnnamedFile {
     name: PathBuf,
     aside: Option<Aside>,
 }
 
-impl Place {
+impl UnnamedFile {
     /// Gives the file its name if everything was `written`. A reader that closes the pipe early is not a failure.
     fn publish(self, written: io::Result<()>) -> Result<(), Failure> {
-        let Place { name, aside } = self;
+        let UnnamedFile { name, aside } = self;
         match written.and_then(|()| aside.map_or(Ok(()), Aside::publish)) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome.map_err(|source| Failure::output(name, source)),

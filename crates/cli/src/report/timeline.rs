@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gristmill::Summary;
-use gristmill_report::timeline::{Run, page};
+use gristmill_report::timeline::{TimelineJob, page};
 
 use crate::output::aside::Aside;
 use crate::terminal::failure::Failure;
@@ -43,12 +43,12 @@ impl Timeline {
     pub fn finish(self) -> Result<(), Failure> {
         let Timeline { path, mut aside, jobs, .. } = self;
         let jobs = jobs.into_inner();
-        let runs: Vec<Run<'_>> = jobs
+        let runs: Vec<TimelineJob<'_>> = jobs
             .iter()
             .enumerate()
             .map(|(at, (began, timeline))| {
                 let title = format!("Job {} of {}", at + 1, jobs.len());
-                Run { title, began: *began, timeline }
+                TimelineJob { title, began: *began, timeline }
             })
             .collect();
         let command: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

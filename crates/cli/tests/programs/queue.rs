@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use gristmill_batch::queue::{Job, Outcome, Past, keys};
+use gristmill_batch::queue::{BatchJob, Outcome, Past, keys};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::command::{complaint, gristmill};
@@ -348,7 +348,7 @@ fn a_queue_killed_at_any_moment_leaves_nothing_stopped_lost_or_run_twice() {
         let lines: Vec<String> =
             (0..12).map(|job| format!("echo {job} >> {path}/begun; sleep 0.00{}; exit {}", job % 7, job % 3)).collect();
         let here = dir.path().canonicalize().expect("there");
-        let keys = keys(&lines.iter().map(|line| Job::shell(line).in_folder(&here)).collect::<Vec<_>>());
+        let keys = keys(&lines.iter().map(|line| BatchJob::shell(line).in_folder(&here)).collect::<Vec<_>>());
         fs::write(dir.path().join("jobs.txt"), lines.join("\n")).expect("written");
         let past = || Past::read(&fs::read(dir.path().join("journal")).unwrap_or_default()).expect("a journal");
         let lines_begun = || fs::read_to_string(dir.path().join("begun")).unwrap_or_default();

@@ -7,9 +7,9 @@
 //! variable width, bypass the queue.
 //!
 //! If keys hardly repeat, the table is wasted work. If the plan allows it, pairs then bypass the table (whole tasks
-//! even bypass the queue), and the table is tried again later ([`Trial`]).
+//! even bypass the queue), and the table is tried again later ([`TableTrial`]).
 
-use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slot, Slots, Stored};
+use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slots, Stored, TableSlot};
 use crate::control::counters::{Count, Phase};
 use crate::data::datum::{Datum, Key};
 use crate::data::digest::{Digest, weight};
@@ -31,9 +31,9 @@ const FEW_KEYS: usize = 4096;
 /// The state that the buffer keeps from task to task.
 pub(crate) struct HashTable<K: Key, V: Datum> {
     slots: Slots<K, V>,
-    queue: [Slot<V::Owned>; QUEUE],
+    queue: [TableSlot<V::Owned>; QUEUE],
     queued: usize,
-    trial: Trial,
+    trial: TableTrial,
 }
 
 impl<K: Key, V: Datum> HashTable<K, V> {
@@ -43,9 +43,9 @@ impl<K: Key, V: Datum> HashTable<K, V> {
     /// Makes an empty table, which may rest while it combines little. If the job `iterates`, the table begins with a
     /// rest: first steps are often tiny, and emptying a table of a few keys takes as long as the rest of the step.
     pub fn new(may_rest: bool, iterates: bool) -> Self {
-        let queue = std::array::from_fn(|_| Slot::default());
+        let queue = std::array::from_fn(|_| TableSlot::default());
         let rest = if may_rest && iterates { KEYS_MAX as u64 / 8 } else { 0 };
-        HashTable { slots: Slots::new(), queue, queued: 0, trial: Trial { rest, ..Trial::new(may_rest) } }
+        HashTable { slots: Slots::new(), queue, queued: 0, trial: TableTrial { rest, ..TableTrial::new(may_rest) } }
     }
 
     /// Returns whether pairs bypass the table for now. A task may then use another buffer, if it reports its pairs to
@@ -72,7 +72,7 @@ impl<K: Key, V: Datum> HashTable<K, V> {
 /// with the table as without (mixtures of new keys and a few old ones, two workers; with one old key in ten a pair
 /// costs 17 % more with the table, with five in ten 10 % less). The length of a rest is a multiple of the trial before
 /// it. The multiple doubles with each rest in a row, so that trials cost little; a successful trial ends the rests.
-struct Trial {
+struct TableTrial {
     may_rest: bool,
     /// The number of pairs that will bypass the table before it is tried again.
     rest: u64,
@@ -81,12 +81,12 @@ struct Trial {
     combined: u64,
 }
 
-impl Trial {
+impl TableTrial {
     const MULTIPLE_MIN: u64 = 8;
-    const MULTIPLE_MAX: u64 = 32 * Trial::MULTIPLE_MIN;
+    const MULTIPLE_MAX: u64 = 32 * TableTrial::MULTIPLE_MIN;
 
-    fn new(may_rest: bool) -> Trial {
-        Trial { may_rest, rest: 0, next_multiple: Trial::MULTIPLE_MIN, combined: 0 }
+    fn new(may_rest: bool) -> TableTrial {
+        TableTrial { may_rest, rest: 0, next_multiple: TableTrial::MULTIPLE_MIN, combined: 0 }
     }
 
     /// Judges a table with `keys` keys that is about to be emptied.
@@ -97,9 +97,9 @@ impl Trial {
         }
         if self.may_rest && combined * 5 < keys as u64 * 7 {
             self.rest = self.next_multiple * combined;
-            self.next_multiple = (self.next_multiple * 2).min(Trial::MULTIPLE_MAX);
+            self.next_multiple = (self.next_multiple * 2).min(TableTrial::MULTIPLE_MAX);
         } else {
-            self.next_multiple = Trial::MULTIPLE_MIN;
+            self.next_multiple = TableTrial::MULTIPLE_MIN;
         }
     }
 
@@ -137,7 +137,7 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
         let hash = self.seed.hash(key);
         self.digest.add::<J::Value>(hash, value, self.seed);
         let table = &mut *self.table;
-        let pair = Slot::short(key, hash, J::Value::own(value));
+        let pair = TableSlot::short(key, hash, J::Value::own(value));
         table.slots.prefetch(&pair);
         // `queued` stays below QUEUE; the remainder shows the compiler that.
         table.queue[table.queued % QUEUE] = pair;
@@ -153,7 +153,7 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
         let hash = self.seed.hash(key);
         self.digest.add::<J::Value>(hash, value, self.seed);
         let HashTable { slots, trial, .. } = &mut *self.table;
-        slots.merge_short(&Slot::short(key, hash, J::Value::own(value)), combiner(self.program));
+        slots.merge_short(&TableSlot::short(key, hash, J::Value::own(value)), combiner(self.program));
         trial.combined += 1;
     }
 
@@ -215,7 +215,7 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
         self.table.trial.combined += 1;
         let (slots, combine) = (&mut self.table.slots, combiner(self.program));
         match key::short::<J::Key>(key) {
-            Some(short) => slots.merge_short(&Slot::short(short, whole, J::Value::own(value)), combine),
+            Some(short) => slots.merge_short(&TableSlot::short(short, whole, J::Value::own(value)), combine),
             None => slots.merge_long(key, whole, value, combine),
         }
     }
@@ -271,7 +271,7 @@ impl<J: Program> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
                     Some(key) => {
                         let hash = seed.hash(key);
                         hashes = hashes.wrapping_add(hash);
-                        let pair = Slot::short(key, hash, J::Value::own(value));
+                        let pair = TableSlot::short(key, hash, J::Value::own(value));
                         self.table.slots.prefetch(&pair);
                         self.table.queue[queued % QUEUE] = pair;
                         queued += 1;
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     /// Judges tables of a thousand keys that combined these numbers of pairs; returns the multiple of each rest.
-    fn rests(trial: &mut Trial, combined: &[u64]) -> Vec<u64> {
+    fn rests(trial: &mut TableTrial, combined: &[u64]) -> Vec<u64> {
         let judge = |combined: &u64| {
             trial.combined = *combined;
             trial.judge(1000);
@@ -308,17 +308,17 @@ mod tests {
     #[test]
     fn rests_of_a_table_grow_until_it_combines_enough() {
         let (little, much) = (1100, 2000);
-        let min = Trial::MULTIPLE_MIN;
-        let mut trial = Trial::new(true);
+        let min = TableTrial::MULTIPLE_MIN;
+        let mut trial = TableTrial::new(true);
         assert_eq!(rests(&mut trial, &[much, little, little, much, little]), [0, min, 2 * min, 0, min]);
-        assert_eq!(rests(&mut trial, &[little; 20]).last(), Some(&Trial::MULTIPLE_MAX));
-        assert_eq!(rests(&mut Trial::new(false), &[little]), [0]);
+        assert_eq!(rests(&mut trial, &[little; 20]).last(), Some(&TableTrial::MULTIPLE_MAX));
+        assert_eq!(rests(&mut TableTrial::new(false), &[little]), [0]);
     }
 
     #[test]
     fn an_empty_table_is_not_judged() {
-        let mut trial = Trial::new(true);
+        let mut trial = TableTrial::new(true);
         trial.judge(0);
-        assert_eq!((trial.rest, trial.next_multiple), (0, Trial::MULTIPLE_MIN));
+        assert_eq!((trial.rest, trial.next_multiple), (0, TableTrial::MULTIPLE_MIN));
     }
 }

@@ -29,18 +29,18 @@ const VALUE_BYTES_MAX: usize = 2 << 20;
 /// A key and its value, in the table or on the way to it. In an empty slot, length + 1 is 0.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
-pub(super) struct Slot<O> {
+pub(super) struct TableSlot<O> {
     words: [u64; 2],
     hash: u32,
     len_and_1: u32,
     value: O,
 }
 
-impl<O> Slot<O> {
+impl<O> TableSlot<O> {
     /// Makes a pair with a short key, whose hash is `hash`.
     #[inline(always)]
-    pub fn short(key: Short, hash: u64, value: O) -> Slot<O> {
-        Slot { words: key.words, hash: short_hash(hash), len_and_1: key.len + 1, value }
+    pub fn short(key: Short, hash: u64, value: O) -> TableSlot<O> {
+        TableSlot { words: key.words, hash: short_hash(hash), len_and_1: key.len + 1, value }
     }
 
     /// Returns hash, key and value of a slot with a short key.
@@ -64,7 +64,7 @@ fn home(hash: u32) -> usize {
 }
 
 pub(crate) struct Slots<K: Key, V: Datum> {
-    slots: HugeArray<Slot<V::Owned>, SLOTS>,
+    slots: HugeArray<TableSlot<V::Owned>, SLOTS>,
     long: Vec<u8>,
     /// The size of all values, if their width varies.
     value_bytes: usize,
@@ -74,11 +74,12 @@ pub(crate) struct Slots<K: Key, V: Datum> {
 
 impl<K: Key, V: Datum> Slots<K, V> {
     /// The maximal size of a table, apart from one long key or value.
-    pub const BYTES: usize =
-        SLOTS * size_of::<Slot<V::Owned>>() + LONG_BYTES_MAX + if V::WIDTH.is_none() { VALUE_BYTES_MAX } else { 0 };
+    pub const BYTES: usize = SLOTS * size_of::<TableSlot<V::Owned>>()
+        + LONG_BYTES_MAX
+        + if V::WIDTH.is_none() { VALUE_BYTES_MAX } else { 0 };
 
     pub fn new() -> Slots<K, V> {
-        let (slots, kind) = (HugeArray::filled(&Slot::default()), std::marker::PhantomData);
+        let (slots, kind) = (HugeArray::filled(&TableSlot::default()), std::marker::PhantomData);
         Slots { slots, long: Vec::new(), value_bytes: 0, keys: 0, kind }
     }
 
@@ -119,13 +120,13 @@ impl<K: Key, V: Datum> Slots<K, V> {
 
     /// Prefetches the slot of a pair.
     #[inline(always)]
-    pub fn prefetch(&self, pair: &Slot<V::Owned>) {
+    pub fn prefetch(&self, pair: &TableSlot<V::Owned>) {
         prefetch(&self.slots[home(pair.hash)]);
     }
 
     /// Combines a pair with a short key. There must be room.
     #[inline(always)]
-    pub fn merge_short(&mut self, pair: &Slot<V::Owned>, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
+    pub fn merge_short(&mut self, pair: &TableSlot<V::Owned>, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
         let mut at = home(pair.hash);
         loop {
             let slot = &mut self.slots[at];
@@ -174,7 +175,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
                 self.long.resize(place + len, 0);
                 K::write(key, &mut self.long[place..]);
                 let words = [place as u64, whole];
-                *slot = Slot { words, hash, len_and_1: len as u32 + 1, value: V::own(value) };
+                *slot = TableSlot { words, hash, len_and_1: len as u32 + 1, value: V::own(value) };
                 self.value_bytes += Self::bytes_of(&slot.value);
                 self.keys += 1;
                 return;
@@ -225,7 +226,7 @@ mod tests {
             for word in &words {
                 assert!(table.has_room(1));
                 match Bytes::short(word.as_bytes()) {
-                    Some(short) => table.merge_short(&Slot::short(short, seed.hash(short), 1), |a, b| a + b),
+                    Some(short) => table.merge_short(&TableSlot::short(short, seed.hash(short), 1), |a, b| a + b),
                     None => table.merge_long(word.as_bytes(), key::hash::<Bytes>(word.as_bytes(), &seed), 1, |a, b| a + b),
                 }
                 *expected.entry(word.clone().into_bytes()).or_default() += 1;

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use crate::control::place::Place;
-use crate::control::words::{Job, SET_ASIDE_WORDS, Shared, Slot, cut_message};
+use crate::control::words::{JobWord, SET_ASIDE_WORDS, Shared, Slot, cut_message};
 
 /// The most bytes in a batch. A pipe takes that many at once or not at all.
 const BATCH_BYTES: usize = 4096;
@@ -81,7 +81,7 @@ impl SetAside {
     /// Learns of records that were set aside since the last call.
     pub fn learn(&mut self, shared: &Shared<'_>) {
         // PAIRS WITH the store in `Shared::set_aside`.
-        let count = shared.job(Job::SetAside).load(Ordering::Acquire) as usize;
+        let count = shared.job(JobWord::SetAside).load(Ordering::Acquire) as usize;
         let words = shared.set_aside_words.chunks_exact(SET_ASIDE_WORDS);
         for words in words.take(count).skip(self.known) {
             self.places.insert((words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed)));
@@ -197,11 +197,11 @@ impl Shared<'_> {
 
     /// Sets a record aside, for all later attempts and rounds. There is room for as many as the job allows.
     pub fn set_aside(&self, place: Place) {
-        let count = self.job(Job::SetAside).load(Ordering::Acquire);
+        let count = self.job(JobWord::SetAside).load(Ordering::Acquire);
         let words = &self.set_aside_words[count as usize * SET_ASIDE_WORDS..][..SET_ASIDE_WORDS];
         words[0].store(place.source as u64, Ordering::Relaxed);
         words[1].store(place.offset, Ordering::Relaxed);
         // PAIRS WITH the load in `SetAside::learn`.
-        self.job(Job::SetAside).store(count + 1, Ordering::Release);
+        self.job(JobWord::SetAside).store(count + 1, Ordering::Release);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{COORDINATOR, Common, Job, Shared};
+use crate::control::words::{COORDINATOR, Common, JobWord, Shared};
 use crate::error::{Result, overwritten};
 
 /// A claim of a task: the worker, its epoch, and the round of the job.
@@ -44,15 +44,15 @@ impl Shared<'_> {
     /// Opens a round of `tasks` tasks, all of them free.
     pub fn open_round(&self, round: u32, tasks: usize) {
         assert!(round < ROUNDS_MAX && tasks <= self.task_words.len(), "the words have room for {tasks} tasks");
-        self.job(Job::Tasks).store(tasks as u64, Ordering::Release);
+        self.job(JobWord::Tasks).store(tasks as u64, Ordering::Release);
         for task in 0..tasks {
             self.task_word(task).store(Claim::free(round), Ordering::Relaxed);
         }
-        self.job(Job::PutBack).store(0, Ordering::Relaxed);
+        self.job(JobWord::PutBack).store(0, Ordering::Relaxed);
         // PAIRS WITH the load in `claim_new`: a worker that draws from this round finds its tasks free.
         self.common(Common::NextTask).store(next_word(round, 0), Ordering::Release);
         // PAIRS WITH the load in `round`.
-        self.job(Job::Round).store(u64::from(round), Ordering::Release);
+        self.job(JobWord::Round).store(u64::from(round), Ordering::Release);
     }
 
     /// Claims the next task of `round` that was never drawn.
@@ -76,7 +76,7 @@ impl Shared<'_> {
 
     /// Claims a task of `round` that a dead worker had drawn.
     pub fn claim_put_back(&self, round: u32, slot: usize, epoch: u64) -> Option<usize> {
-        if self.job(Job::PutBack).load(Ordering::Acquire) == 0 {
+        if self.job(JobWord::PutBack).load(Ordering::Acquire) == 0 {
             return None;
         }
         (0..self.tasks()).find(|task| self.claim(*task, round, slot, epoch))
@@ -100,7 +100,7 @@ impl Shared<'_> {
 
     /// Returns whether [`Shared::claim_put_back`] may find a task. Tasks that were never drawn count too.
     pub fn has_returned_task(&self, round: u32) -> bool {
-        self.job(Job::PutBack).load(Ordering::Acquire) != 0
+        self.job(JobWord::PutBack).load(Ordering::Acquire) != 0
             && (0..self.tasks()).any(|task| self.claim_of(task) == Claim { round, taken: None })
     }
 
@@ -155,7 +155,7 @@ impl Shared<'_> {
             self.task_word(task).store(Claim::free(self.claim_of(task).round), Ordering::Release);
         }
         // Do this even if it had claimed nothing: it may have drawn a task and died before the claim.
-        self.job(Job::PutBack).store(1, Ordering::Release);
+        self.job(JobWord::PutBack).store(1, Ordering::Release);
     }
 
     /// Returns the tasks in the open epoch of the dead worker of `slot`.

@@ -12,18 +12,18 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::words::{DIGEST_WORDS, Job, Shared, seal};
+use crate::control::words::{DIGEST_WORDS, JobWord, Shared, seal};
 use crate::data::digest::Digest;
 
 impl Shared<'_> {
     /// Makes the next round the first one of a step.
     pub fn set_first_round(&self, round: u32) {
-        self.job(Job::FirstRound).store(u64::from(round), Ordering::Release);
+        self.job(JobWord::FirstRound).store(u64::from(round), Ordering::Release);
     }
 
     /// Returns whether `round` is the first one of its step.
     pub fn is_first_round(&self, round: u32) -> bool {
-        u64::from(round) == self.job(Job::FirstRound).load(Ordering::Acquire)
+        u64::from(round) == self.job(JobWord::FirstRound).load(Ordering::Acquire)
     }
 
     /// Compares what `task` made in `round` with what it made in the first round of the step, and fails with the
@@ -36,7 +36,7 @@ impl Shared<'_> {
         let words = &self.digest_words[task * DIGEST_WORDS..][..DIGEST_WORDS];
         let [pairs, sum, changes, stays, sealed] = words else { unreachable!("five words") };
         let seal = |Digest { pairs, sum, changes }| seal([pairs, sum, changes]);
-        let first_round = self.job(Job::FirstRound).load(Ordering::Acquire);
+        let first_round = self.job(JobWord::FirstRound).load(Ordering::Acquire);
         // Relaxed where nothing else is said: the task is mapped again only after its worker has died, or in a round
         // that was opened when all tasks of this one were committed. Rounds count from 0.
         // Acquire: PAIRS WITH the store below, by a worker that has died.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gristmill_page::Piece;
 
 use crate::control::result_parts::{BYTES, PAIRS, is_sealed, seal_words};
-use crate::control::words::{Job, PIECE_WORDS, Shared, Slot, seal, word_of};
+use crate::control::words::{JobWord, PIECE_WORDS, Shared, Slot, seal, word_of};
 use crate::error::{Result, overwritten};
 
 /// The indexes, in the words of a partition, of the step in which it was put on the shelf, and of its description.
@@ -26,7 +26,7 @@ pub(crate) struct KeptPartition {
 impl Shared<'_> {
     /// Returns the current step, from 0. It changes before a round of it is opened.
     pub fn step(&self) -> u32 {
-        self.job(Job::Step).load(Ordering::Acquire) as u32
+        self.job(JobWord::Step).load(Ordering::Acquire) as u32
     }
 
     /// Starts a step. Its tasks are `pieces` of the previous step, or the input again.
@@ -34,25 +34,25 @@ impl Shared<'_> {
         for (words, piece) in self.piece_words.chunks_exact(PIECE_WORDS).zip(pieces.unwrap_or_default()) {
             encode_piece(words, *piece);
         }
-        self.job(Job::MapsPairs).store(u64::from(pieces.is_some()), Ordering::Release);
-        self.job(Job::Step).store(u64::from(step), Ordering::Release);
+        self.job(JobWord::MapsPairs).store(u64::from(pieces.is_some()), Ordering::Release);
+        self.job(JobWord::Step).store(u64::from(step), Ordering::Release);
     }
 
     /// Returns the piece that `task` maps, in a step that maps pairs.
     pub fn piece(&self, task: usize) -> Option<Piece> {
-        let maps_pairs = self.job(Job::MapsPairs).load(Ordering::Acquire) == 1;
+        let maps_pairs = self.job(JobWord::MapsPairs).load(Ordering::Acquire) == 1;
         maps_pairs.then(|| decode_piece(&self.piece_words[task * PIECE_WORDS..]))
     }
 
     /// Returns the task of the input that is `task` of the current stage.
     pub fn input_task(&self, task: usize) -> usize {
-        task + self.job(Job::FirstTask).load(Ordering::Acquire) as usize
+        task + self.job(JobWord::FirstTask).load(Ordering::Acquire) as usize
     }
 
     /// Starts a stage at this task of the input. Nothing of it is saved yet.
     pub fn set_first_task(&self, task: usize) {
         (1..self.slots_born()).for_each(|slot| self.slot(slot, Slot::Saved).store(0, Ordering::Release));
-        self.job(Job::FirstTask).store(task as u64, Ordering::Release);
+        self.job(JobWord::FirstTask).store(task as u64, Ordering::Release);
     }
 
     /// Notes that the reducer in `slot` has written and synced this many bytes to the checkpoint.
@@ -87,7 +87,7 @@ impl Shared<'_> {
         for (word, eight) in self.state_words.iter().zip(state.chunks(8)) {
             word.store(word_of(eight), Ordering::Relaxed);
         }
-        self.job(Job::StateBytes).store(state.len() as u64, Ordering::Release);
+        self.job(JobWord::StateBytes).store(state.len() as u64, Ordering::Release);
     }
 
     /// Copies the state of the current step. At the end of a step the copy may mix two states, but no task can be
@@ -95,7 +95,7 @@ impl Shared<'_> {
     pub fn copy_state(&self, to: &mut Vec<u8>) {
         to.clear();
         to.extend(self.state_words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
-        to.truncate(self.job(Job::StateBytes).load(Ordering::Acquire) as usize);
+        to.truncate(self.job(JobWord::StateBytes).load(Ordering::Acquire) as usize);
     }
 
     /// Publishes that the owner of `partition` has put it on the shelf, as the result of `step`.

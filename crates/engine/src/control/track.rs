@@ -1,7 +1,7 @@
 //! The track of a worker: how long it was in each phase, in each of some hundred stretches of time.
 //!
 //! A worker adds to its own track whenever it enters a phase, and the coordinator reads the track when the worker has
-//! ended. Only a job with a timeline has tracks ([`Job::timeline`](crate::Job::timeline)).
+//! ended. Only a job with a timeline has tracks ([`JobWord::timeline`](crate::Job::timeline)).
 //!
 //! ```text
 //!  | open phase + 1 | shape | born ns | - | half 0: bucket 0, bucket 1, ... | half 1: bucket 0, bucket 1, ... |

@@ -41,7 +41,7 @@ use crate::testing::kill_points::KillPoint;
 /// The words of one accumulator of a task: see `accumulated`.
 pub(crate) const ACCUMULATED_WORDS: usize = 3;
 pub(crate) const JOB_WORDS: usize = 24;
-const _: () = assert!((Job::FirstRound as usize) < JOB_WORDS);
+const _: () = assert!((JobWord::FirstRound as usize) < JOB_WORDS);
 pub(crate) const COMMON_WORDS: usize = 16;
 const _: () = assert!((Common::Failed as usize) < COMMON_WORDS);
 pub(crate) const PARTITION_WORDS: usize = 8;
@@ -61,7 +61,7 @@ const _: () = assert!(COUNTERS_AT + COUNTERS <= SLOT_WORDS);
 
 /// The words of the job that the coordinator writes.
 #[derive(Clone, Copy)]
-pub(crate) enum Job {
+pub(crate) enum JobWord {
     Round,
     MappedRound,
     FinishRound,
@@ -285,7 +285,7 @@ impl<'p> Shared<'p> {
         self.partition_words.len() / PARTITION_WORDS
     }
 
-    pub fn job(&self, word: Job) -> &AtomicU64 {
+    pub fn job(&self, word: JobWord) -> &AtomicU64 {
         &self.job[word as usize]
     }
 
@@ -312,7 +312,7 @@ impl<'p> Shared<'p> {
 
     /// Returns the number of tasks in the current round.
     pub fn tasks(&self) -> usize {
-        self.job(Job::Tasks).load(Ordering::Acquire) as usize
+        self.job(JobWord::Tasks).load(Ordering::Acquire) as usize
     }
 
     pub fn task_word(&self, task: usize) -> &AtomicU64 {
@@ -357,43 +357,43 @@ impl<'p> Shared<'p> {
 
     /// Returns the current round: how often the input has been mapped because reduce state was lost.
     pub fn round(&self) -> u32 {
-        self.job(Job::Round).load(Ordering::Acquire) as u32
+        self.job(JobWord::Round).load(Ordering::Acquire) as u32
     }
 
     /// Returns whether every task of `round` has been committed.
     pub fn is_mapped(&self, round: u32) -> bool {
-        self.job(Job::MappedRound).load(Ordering::Acquire) > u64::from(round)
+        self.job(JobWord::MappedRound).load(Ordering::Acquire) > u64::from(round)
     }
 
     pub fn set_mapped(&self, round: u32) {
-        self.job(Job::MappedRound).store(u64::from(round) + 1, Ordering::Release);
+        self.job(JobWord::MappedRound).store(u64::from(round) + 1, Ordering::Release);
     }
 
     /// Returns whether reducers may finish their partitions: nothing is tainted after `round`.
     pub fn may_finish(&self, round: u32) -> bool {
-        self.job(Job::FinishRound).load(Ordering::Acquire) > u64::from(round)
+        self.job(JobWord::FinishRound).load(Ordering::Acquire) > u64::from(round)
     }
 
     pub fn set_may_finish(&self, round: u32) {
-        self.job(Job::FinishRound).store(u64::from(round) + 1, Ordering::Release);
+        self.job(JobWord::FinishRound).store(u64::from(round) + 1, Ordering::Release);
     }
 
     /// Returns whether workers must end.
     pub fn is_over(&self) -> bool {
-        self.job(Job::Over).load(Ordering::Acquire) != 0
+        self.job(JobWord::Over).load(Ordering::Acquire) != 0
     }
 
     pub fn set_over(&self) {
-        self.job(Job::Over).store(1, Ordering::Release);
+        self.job(JobWord::Over).store(1, Ordering::Release);
     }
 
     /// Returns the number of slots that have or had a worker.
     pub fn slots_born(&self) -> usize {
-        self.job(Job::SlotsBorn).load(Ordering::Acquire) as usize
+        self.job(JobWord::SlotsBorn).load(Ordering::Acquire) as usize
     }
 
     pub fn set_slots_born(&self, slots: usize) {
-        self.job(Job::SlotsBorn).store(slots as u64, Ordering::Release);
+        self.job(JobWord::SlotsBorn).store(slots as u64, Ordering::Release);
     }
 
     /// Returns the slot that reduces `partition`.

@@ -54,7 +54,7 @@ pub(super) struct Rest {
 
 /// The answer to a worker's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Answer {
     Nothing,
     Ring,
     End,
@@ -62,19 +62,19 @@ pub(super) enum Verdict {
 
 impl Rest {
     /// Judges a worker that has used `cpu_ns` so far.
-    pub fn judge(&mut self, clock: &Clock, limit_ns: u64, cpu_ns: u64, is_busy: bool) -> Verdict {
+    pub fn judge(&mut self, clock: &Clock, limit_ns: u64, cpu_ns: u64, is_busy: bool) -> Answer {
         if is_busy || cpu_ns != self.cpu_ns {
             *self = Rest { cpu_ns, since_ns: clock.looked_ns, was_rung: false };
-            return Verdict::Nothing;
+            return Answer::Nothing;
         }
         if clock.passed_ns(self.since_ns) < limit_ns / 2 {
-            return Verdict::Nothing;
+            return Answer::Nothing;
         }
         if self.was_rung {
-            return Verdict::End;
+            return Answer::End;
         }
         (self.since_ns, self.was_rung) = (clock.looked_ns, true);
-        Verdict::Ring
+        Answer::Ring
     }
 }
 
@@ -224,11 +224,11 @@ mod tests {
             clock.look(look * SECOND / 10, || 0);
             verdicts.push(rest.judge(&clock, SECOND, 5, false));
         }
-        assert_eq!(verdicts.iter().position(|verdict| *verdict == Verdict::Ring), Some(5));
-        assert_eq!(verdicts.iter().position(|verdict| *verdict == Verdict::End), Some(10));
+        assert_eq!(verdicts.iter().position(|verdict| *verdict == Answer::Ring), Some(5));
+        assert_eq!(verdicts.iter().position(|verdict| *verdict == Answer::End), Some(10));
         // It uses processor time after the ring, or waits for a disk.
         for (cpu_ns, is_busy) in [(6, false), (6, true)] {
-            assert_eq!(rest.judge(&clock, SECOND, cpu_ns, is_busy), Verdict::Nothing);
+            assert_eq!(rest.judge(&clock, SECOND, cpu_ns, is_busy), Answer::Nothing);
             assert!(!rest.was_rung);
         }
     }

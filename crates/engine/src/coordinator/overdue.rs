@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use gristmill_os::process::Activity;
 
-use crate::coordinator::clock::{Overdue, Rest, TICK, Verdict};
+use crate::coordinator::clock::{Answer, Overdue, Rest, TICK};
 use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::Body;
 use crate::error::{Asked, Result};
@@ -49,12 +49,12 @@ impl Coordinator<'_, '_, '_, '_> {
                 let activity = if cpu_ns == hand.rest.cpu_ns { child.activity() } else { Activity::Runs };
                 let is_busy = matches!(activity, Activity::Runs | Activity::WaitsForDevice);
                 match hand.rest.judge(clock, limit_ns, cpu_ns, is_busy) {
-                    Verdict::Nothing => None,
-                    Verdict::Ring => {
+                    Answer::Nothing => None,
+                    Answer::Ring => {
                         shared.wake(slot);
                         None
                     }
-                    Verdict::End => Some(Overdue::Still),
+                    Answer::End => Some(Overdue::Still),
                 }
             };
             if let Some(overdue) = overdue {

@@ -25,7 +25,7 @@ use crate::memory::{Memory, shown};
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::Plan;
-use crate::plan::known::{Known, Machine, Properties};
+use crate::plan::known::{Known, Properties, Resources};
 use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
 use crate::plan::shelf_shape::ShelfShape;
@@ -203,12 +203,12 @@ fn nodes(settings: &Settings) -> Result<Vec<NumaNode>> {
 }
 
 /// Asks for the resources of the machine.
-fn resources(nodes: &[NumaNode]) -> Result<Machine<'_>> {
+fn resources(nodes: &[NumaNode]) -> Result<Resources<'_>> {
     let available_bytes = machine::memory_available_bytes().asked("asking how much memory is available")?;
     // Arenas and shelf take up to twice as many addresses as the job memory, and each worker has some more for itself.
     let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
     let available_bytes = available_bytes.min(addresses_bytes);
-    Ok(Machine { processors: machine::processors(), nodes, available_bytes })
+    Ok(Resources { processors: machine::processors(), nodes, available_bytes })
 }
 
 /// Cuts the partitions of a job at a sample of its pairs, if they are ranges.

@@ -78,7 +78,7 @@ struct ReducerStream<'r, K: Key, V: Datum> {
     lives: usize,
     /// The number of pages received from that slot.
     received: u32,
-    page: Source<'r>,
+    page: PairMemory<'r>,
     /// The offsets in the page of the next pair and of the end, and the number of pairs between them.
     at: usize,
     end: usize,
@@ -96,7 +96,7 @@ struct ReducerStream<'r, K: Key, V: Datum> {
 
 /// The memory that the next pairs are read from.
 #[derive(Default)]
-enum Source<'r> {
+enum PairMemory<'r> {
     #[default]
     None,
     Page(PageRef<'r>),
@@ -106,7 +106,7 @@ enum Source<'r> {
 
 impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
     fn new() -> Self {
-        let page = Source::default();
+        let page = PairMemory::default();
         let (pieces, held) = (Vec::new(), None);
         let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
         let received = 0;
@@ -120,9 +120,9 @@ impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
 
     fn bytes(&self) -> &[u8] {
         match &self.page {
-            Source::None => &[],
-            Source::Page(page) => &page.bytes()[self.at..self.end],
-            Source::Copy(pairs) => &pairs[self.at..self.end],
+            PairMemory::None => &[],
+            PairMemory::Page(page) => &page.bytes()[self.at..self.end],
+            PairMemory::Copy(pairs) => &pairs[self.at..self.end],
         }
     }
 }
@@ -444,14 +444,14 @@ impl<'r, J: Program> Results<'r, J> {
             if stream.has_pair() {
                 return Ok(true);
             }
-            if let Source::Page(page) = std::mem::take(&mut stream.page) {
+            if let PairMemory::Page(page) = std::mem::take(&mut stream.page) {
                 give_back(self.shared, &mut self.receiver, page);
             }
             if let Some(held) = &mut stream.held {
                 let next = held.next().map_err(|failure| explain_spill(self.spill_dirs, failure))?;
                 if let Some((pairs, bytes)) = next {
                     (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
-                    stream.page = Source::Copy(bytes);
+                    stream.page = PairMemory::Copy(bytes);
                     return Ok(true);
                 }
                 // The next stream may use its memory.
@@ -480,7 +480,7 @@ impl<'r, J: Program> Results<'r, J> {
                 PageKind::Pairs => {
                     (stream.at, stream.end) = (HEADER_BYTES, HEADER_BYTES + header.bytes as usize);
                     stream.left = u64::from(header.pairs);
-                    stream.page = Source::Page(page);
+                    stream.page = PairMemory::Page(page);
                 }
                 PageKind::Piece | PageKind::LastPiece => {
                     stream.pieces.extend_from_slice(&page.bytes()[HEADER_BYTES..][..header.bytes as usize]);
@@ -488,7 +488,7 @@ impl<'r, J: Program> Results<'r, J> {
                     if header.kind == PageKind::LastPiece {
                         let pair = std::mem::take(&mut stream.pieces);
                         (stream.at, stream.end, stream.left) = (0, pair.len(), 1);
-                        stream.page = Source::Copy(pair);
+                        stream.page = PairMemory::Copy(pair);
                     }
                 }
                 PageKind::End => {

@@ -25,7 +25,7 @@ use crate::testing::kill_points::{KillPoint, Moment};
 
 /// The next step of a page that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum PageStep {
     /// Hold it back: its epoch is open, or the exchange has a barrier.
     Hold,
     /// Consume it.
@@ -124,7 +124,7 @@ impl<'r, J: Program> Inbox<'r, J> {
     pub fn has_work(&self) -> bool {
         !self.receiver.is_empty()
             || self.waiting.iter().any(|(producer, waiting)| {
-                waiting.held.front().is_some_and(|held| self.judge(*producer, held.header()) != Verdict::Hold)
+                waiting.held.front().is_some_and(|held| self.judge(*producer, held.header()) != PageStep::Hold)
             })
     }
 
@@ -134,19 +134,19 @@ impl<'r, J: Program> Inbox<'r, J> {
         self.shared.set_received(self.slot, round, if of == round { sums.pages } else { 0 });
     }
 
-    fn judge(&self, producer: usize, header: Header) -> Verdict {
+    fn judge(&self, producer: usize, header: Header) -> PageStep {
         if header.round != self.shared.since(header.partition as usize) {
-            return Verdict::Drop;
+            return PageStep::Drop;
         }
         if self.barrier && !self.shared.is_mapped(header.round) {
-            return Verdict::Hold;
+            return PageStep::Hold;
         }
         // Check for death before reading the commit word: a worker that is dead by then will never commit more.
         let dead = self.shared.pages.is_dead(producer);
         match header.epoch <= self.shared.commit(producer).committed() {
-            true => Verdict::Consume,
-            false if dead => Verdict::Drop,
-            false => Verdict::Hold,
+            true => PageStep::Consume,
+            false if dead => PageStep::Drop,
+            false => PageStep::Hold,
         }
     }
 
@@ -165,10 +165,10 @@ impl<'r, J: Program> Inbox<'r, J> {
             kill_point.passes(Moment::Received);
             work += 1;
             let verdict = self.judge(producer, Header::read(page.bytes()));
-            if verdict == Verdict::Hold || self.waiting.contains_key(&producer) {
+            if verdict == PageStep::Hold || self.waiting.contains_key(&producer) {
                 self.hold(page, meter);
             } else {
-                if verdict == Verdict::Consume {
+                if verdict == PageStep::Consume {
                     self.consume(producer, page.bytes(), meter, kill_point);
                 }
                 give_back(self.shared, &mut self.receiver, page);
@@ -186,10 +186,10 @@ impl<'r, J: Program> Inbox<'r, J> {
         {
             let header = front.header();
             let verdict = self.judge(producer, header);
-            if verdict == Verdict::Hold {
+            if verdict == PageStep::Hold {
                 return work;
             }
-            self.let_go(producer, verdict == Verdict::Consume, meter, kill_point);
+            self.let_go(producer, verdict == PageStep::Consume, meter, kill_point);
             work += 1;
         }
         self.waiting.remove(&producer);

@@ -15,8 +15,8 @@ use crate::data::order::Order;
 use crate::gather::combined::{Gathered, LIST_BITS};
 use crate::gather::partitions::Partitions;
 
-/// The size of a [`Row`]. Sorting needs one per pair, so a store accounts for it from the beginning.
-pub(crate) const ROW_BYTES: usize = size_of::<Row>();
+/// The size of a [`SortRow`]. Sorting needs one per pair, so a store accounts for it from the beginning.
+pub(crate) const ROW_BYTES: usize = size_of::<SortRow>();
 /// The distance in rows at which pairs are prefetched when they are read in order.
 pub(crate) const ROWS_AHEAD: usize = 16;
 /// Fewer rows are sorted by comparing them whole.
@@ -38,15 +38,15 @@ const CHUNK_COST: usize = 64;
 
 /// The place of a pair, and the prefix that decides most comparisons.
 #[derive(Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct SortRow {
     pub prefix: u64,
     /// The number of a chunk or partition, and the position in it.
     place: u64,
 }
 
-impl Row {
-    fn new(prefix: u64, part: usize, at: usize) -> Row {
-        Row { prefix, place: (part as u64) << AT_BITS | at as u64 }
+impl SortRow {
+    fn new(prefix: u64, part: usize, at: usize) -> SortRow {
+        SortRow { prefix, place: (part as u64) << AT_BITS | at as u64 }
     }
 
     fn part(self) -> usize {
@@ -164,7 +164,7 @@ impl<K: Key, V: Datum> Store<K, V> {
                 pile.chunks.sort_by_key(|chunk| chunk.partition);
                 // Sorting has moved the open chunks.
                 pile.open.fill(0);
-                let parts = pile.chunks.chunk_by(|a, b| a.partition == b.partition).map(<[Chunk]>::len);
+                let parts = pile.chunks.chunk_by(|a, b| a.partition == b.partition).map(<[RowChunk]>::len);
                 let starts = parts.scan(0, |end, chunks| {
                     *end += chunks;
                     Some(*end - chunks..*end)
@@ -177,21 +177,21 @@ impl<K: Key, V: Datum> Store<K, V> {
     }
 
     /// Returns the rows of a part's pairs in `order`, at most `limit` of them.
-    pub fn rows(&self, part: Range<usize>, order: Order, limit: usize) -> Vec<Row> {
-        let compare = |a: &Row, b: &Row| -> Ordering {
+    pub fn rows(&self, part: Range<usize>, order: Order, limit: usize) -> Vec<SortRow> {
+        let compare = |a: &SortRow, b: &SortRow| -> Ordering {
             a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(*a), self.pair(*b)))
         };
         // With a limit, twice as many rows are gathered before the worse half is dropped. Rows worse than the worst one
         // kept are not gathered at all.
         let gathered_max = limit.saturating_mul(2).max(1024);
-        let mut rows: Vec<Row> = Vec::with_capacity(self.len_of(part.clone()).min(gathered_max));
+        let mut rows: Vec<SortRow> = Vec::with_capacity(self.len_of(part.clone()).min(gathered_max));
         let mut worst = u64::MAX;
         self.for_each(part, |part, at, key, value| {
             let prefix = order.prefix::<K, V>(key, value);
             if prefix > worst {
                 return;
             }
-            rows.push(Row::new(prefix, part, at));
+            rows.push(SortRow::new(prefix, part, at));
             if order != Order::Unordered && rows.len() == gathered_max {
                 rows.select_nth_unstable_by(limit, compare);
                 rows.truncate(limit);
@@ -211,7 +211,7 @@ impl<K: Key, V: Datum> Store<K, V> {
 
     /// Sorts rows whose prefixes are equal. If they are in the order of their keys, these have their first `depth`
     /// bytes in common.
-    fn sort_equal(&self, rows: &mut [Row], order: Order, depth: usize) {
+    fn sort_equal(&self, rows: &mut [SortRow], order: Order, depth: usize) {
         if rows.len() < 2 {
             return;
         }
@@ -232,7 +232,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// Sorts rows by the eight bytes of their keys behind those that all have in common, and then rows for which these
     /// are equal, too. Long keys that begin alike, such as the addresses of one site, are so compared few times.
     /// `first` is one of the keys.
-    fn sort_after_common(&self, rows: &mut [Row], order: Order, first: &[u8], depth: usize) {
+    fn sort_after_common(&self, rows: &mut [SortRow], order: Order, first: &[u8], depth: usize) {
         let mut common = first.len();
         self.for_each_key(rows, |_, key| {
             let alike = first[depth..common].iter().zip(&key[depth..]).take_while(|(a, b)| a == b);
@@ -254,7 +254,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     }
 
     /// Visits rows with the bytes of their keys, which are written as such.
-    fn for_each_key(&self, rows: &mut [Row], mut visit: impl FnMut(&mut Row, &[u8])) {
+    fn for_each_key(&self, rows: &mut [SortRow], mut visit: impl FnMut(&mut SortRow, &[u8])) {
         for number in 0..rows.len() {
             if let Some(ahead) = rows.get(number + ROWS_AHEAD) {
                 self.prefetch(*ahead);
@@ -289,7 +289,7 @@ impl<K: Key, V: Datum> Store<K, V> {
 
     /// Returns the bytes from a row's pair on.
     #[inline(always)]
-    fn from(&self, row: Row) -> &[u8] {
+    fn from(&self, row: SortRow) -> &[u8] {
         match self {
             Store::Gathered(partitions) => partitions[row.part()].from(row.at()),
             Store::Pile(pile) => &pile.chunks[row.part()].bytes[row.at()..],
@@ -298,20 +298,20 @@ impl<K: Key, V: Datum> Store<K, V> {
 
     /// Prefetches the pair of a row.
     #[inline(always)]
-    pub fn prefetch(&self, row: Row) {
+    pub fn prefetch(&self, row: SortRow) {
         prefetch(&self.from(row)[0]);
     }
 
     /// Returns the pair of a row in the page format.
     #[inline(always)]
-    pub fn entry(&self, row: Row) -> &[u8] {
+    pub fn entry(&self, row: SortRow) -> &[u8] {
         let from = self.from(row);
         &from[..entry::read::<K, V>(from).bytes]
     }
 
     /// Returns the pair of a row.
     #[inline(always)]
-    pub fn pair(&self, row: Row) -> (K::Ref<'_>, V::Ref<'_>) {
+    pub fn pair(&self, row: SortRow) -> (K::Ref<'_>, V::Ref<'_>) {
         let pair = entry::read::<K, V>(self.from(row));
         (pair.key, pair.value)
     }
@@ -319,7 +319,7 @@ impl<K: Key, V: Datum> Store<K, V> {
 
 /// Pairs as they came, in chunks that never move.
 pub(crate) struct Pile<K, V> {
-    chunks: Vec<Chunk>,
+    chunks: Vec<RowChunk>,
     /// For each partition, the index of its last chunk + 1.
     open: Vec<u32>,
     room_bytes: usize,
@@ -330,7 +330,7 @@ pub(crate) struct Pile<K, V> {
 }
 
 /// Pairs of one partition, one after the other.
-pub(crate) struct Chunk {
+pub(crate) struct RowChunk {
     pub partition: usize,
     pub pairs: usize,
     pub bytes: Vec<u8>,
@@ -375,7 +375,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
     }
 
     /// Returns a chunk of `partition` with room for `bytes` bytes; if there is none, makes one of at least `room_min`.
-    fn room(&mut self, partition: usize, bytes: usize, room_min: usize) -> &mut Chunk {
+    fn room(&mut self, partition: usize, bytes: usize, room_min: usize) -> &mut RowChunk {
         let last = self.open[partition] as usize;
         let fits = last > 0 && {
             let chunk = &self.chunks[last - 1].bytes;
@@ -388,7 +388,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
             let mut memory = Vec::with_capacity(room);
             // Pairs are read in the order of keys, which is anywhere in it.
             prefer_huge_pages(memory.spare_capacity_mut());
-            self.chunks.push(Chunk { partition, pairs: 0, bytes: memory });
+            self.chunks.push(RowChunk { partition, pairs: 0, bytes: memory });
             assert!(self.chunks.len() <= CHUNKS_MAX, "a pile has at most 2^28 chunks");
             self.open[partition] = self.chunks.len() as u32;
         }
@@ -405,7 +405,7 @@ impl<K: Key, V: Datum> Pile<K, V> {
     }
 
     /// Returns the chunks, ordered by partition.
-    pub fn into_chunks(mut self) -> impl Iterator<Item = Chunk> {
+    pub fn into_chunks(mut self) -> impl Iterator<Item = RowChunk> {
         self.chunks.sort_by_key(|chunk| chunk.partition);
         self.chunks.into_iter()
     }

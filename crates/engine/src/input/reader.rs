@@ -14,7 +14,7 @@ use crate::input::packing::Content;
 use crate::input::quotes::{MARK, State};
 use crate::input::records::{Records, Scan};
 use crate::input::seek_points::UNKNOWN_BYTES;
-use crate::input::tasks::{Part, Tasks};
+use crate::input::tasks::{TaskPart, Tasks};
 
 /// The number of bytes read at a time to find the end of one record.
 const GLANCE_BYTES: usize = 64 << 10;
@@ -48,7 +48,7 @@ impl Reader {
     pub fn for_each_chunk<E: From<Failure>>(
         &mut self,
         tasks: &Tasks,
-        part: &Part,
+        part: &TaskPart,
         visit: impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.visit_chunks(tasks, part, visit)?;
@@ -64,7 +64,7 @@ impl Reader {
     fn visit_chunks<E: From<Failure>>(
         &mut self,
         tasks: &Tasks,
-        part: &Part,
+        part: &TaskPart,
         mut visit: impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Range { start, end } = part.range;

@@ -15,7 +15,7 @@ use crate::input::source::Source;
 
 /// A range of the content of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TaskPart {
     pub source: usize,
     pub range: Range<u64>,
     /// The number of stored bytes that it stands for.
@@ -27,7 +27,7 @@ pub(crate) struct Part {
 /// The input, cut into tasks.
 pub(crate) struct Tasks {
     pub sources: Arc<[Source]>,
-    parts: Vec<Part>,
+    parts: Vec<TaskPart>,
     /// The parts of each task.
     tasks: Vec<Range<usize>>,
     /// The format of the records of sources that have none of their own.
@@ -39,13 +39,13 @@ impl Tasks {
     /// Cuts `sources` into tasks: large files are cut, small ones are grouped. The parts of CSV do not have their state
     /// yet ([`quote_scan`](crate::survey::quote_scan)).
     pub fn cut(sources: Arc<[Source]>, records: Records, splits: Splits, record_bytes_max: usize) -> Tasks {
-        let (mut parts, mut tasks) = (Vec::<Part>::new(), Vec::new());
+        let (mut parts, mut tasks) = (Vec::<TaskPart>::new(), Vec::new());
         let (mut first, mut gathered, mut before) = (0, 0, 0);
         for (source, file) in sources.iter().enumerate() {
             let (mut start, mut stored) = (0, 0);
             for (end, stored_end) in ends(file, file.records_or(records), splits, before + gathered) {
                 let stored_bytes = stored_end - stored;
-                parts.push(Part { source, range: start..end, stored_bytes, state: State::default() });
+                parts.push(TaskPart { source, range: start..end, stored_bytes, state: State::default() });
                 gathered += stored_end - stored;
                 (start, stored) = (end, stored_end);
                 if gathered >= splits.bytes_after(before, file.records_or(records)) {
@@ -70,16 +70,16 @@ impl Tasks {
         self.tasks.len()
     }
 
-    pub fn parts(&self, task: usize) -> &[Part] {
+    pub fn parts(&self, task: usize) -> &[TaskPart] {
         &self.parts[self.tasks[task].clone()]
     }
 
     /// Returns the parts of all tasks, in the order of the input.
-    pub fn all_parts(&self) -> &[Part] {
+    pub fn all_parts(&self) -> &[TaskPart] {
         &self.parts
     }
 
-    pub fn all_parts_mut(&mut self) -> &mut [Part] {
+    pub fn all_parts_mut(&mut self) -> &mut [TaskPart] {
         &mut self.parts
     }
 
@@ -99,7 +99,7 @@ impl Tasks {
     /// Returns the place of this task's input, for a message.
     pub fn place(&self, task: usize) -> String {
         let parts = self.parts(task);
-        let name = |part: &Part| self.sources[part.source].name.display().to_string();
+        let name = |part: &TaskPart| self.sources[part.source].name.display().to_string();
         match parts {
             [part] if part.range.end == UNKNOWN_BYTES => name(part),
             [part] => {

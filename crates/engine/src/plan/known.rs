@@ -41,7 +41,7 @@ pub(crate) struct Properties {
 
 /// The resources of the machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Machine<'m> {
+pub(crate) struct Resources<'m> {
     pub processors: Processors,
     pub nodes: &'m [NumaNode],
     /// Memory that could be used without swapping or being killed.
@@ -52,7 +52,7 @@ pub(crate) struct Machine<'m> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'k> {
     pub settings: &'k Settings,
-    pub machine: Machine<'k>,
+    pub machine: Resources<'k>,
     pub input_bytes: u64,
     pub program: Properties,
     pub sample: Option<&'k Sample>,
@@ -64,7 +64,7 @@ impl<'k> Known<'k> {
     /// Collects the facts, and compares the times of earlier runs.
     pub fn new(
         settings: &'k Settings,
-        machine: Machine<'k>,
+        machine: Resources<'k>,
         input_bytes: u64,
         program: Properties,
         sample: Option<&'k Sample>,

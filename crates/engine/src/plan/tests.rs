@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::plan::arena::ARENA_BYTES;
 use crate::plan::explain::explain;
 use crate::plan::job_plan::Plan;
-use crate::plan::known::{Known, Machine, Properties};
+use crate::plan::known::{Known, Properties, Resources};
 use crate::plan::sample::Sample;
 use crate::plan::settings::{Buffer, Combining, PagePolicy, Placement, Settings, Trial};
 use crate::plan::splits::{CHUNK_BYTES, SPLIT_BYTES_MAX, SPLITS_PER_WORKER};
@@ -27,14 +27,14 @@ const PROGRAM: Properties = Properties {
 };
 
 /// A machine with some processors and 1 GiB of memory.
-fn machine(processors: usize) -> Machine<'static> {
-    Machine { processors: Processors::within(processors, None), nodes: &[], available_bytes: 1 << 30 }
+fn machine(processors: usize) -> Resources<'static> {
+    Resources { processors: Processors::within(processors, None), nodes: &[], available_bytes: 1 << 30 }
 }
 
 /// Makes a plan from these facts.
 fn made(
     settings: &Settings,
-    machine: Machine<'_>,
+    machine: Resources<'_>,
     input_bytes: u64,
     program: Properties,
     sample: Option<&Sample>,
@@ -104,7 +104,7 @@ fn earlier_times_choose_workers_and_chunks_unless_the_user_or_a_cold_disk_object
 #[test]
 fn splits_are_for_the_workers_that_map_at_once() {
     // With 128 workers on 2 processors, 175 MB were cut into 2,049 tasks, of which 2 ran at a time.
-    let machine = Machine { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 30 };
+    let machine = Resources { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 30 };
     let split_bytes = |workers| {
         let settings = Settings { workers: Some(workers), ..Settings::default() };
         made(&settings, machine, 32 << 20, PROGRAM, None).expect("it is possible").split_bytes
@@ -114,7 +114,7 @@ fn splits_are_for_the_workers_that_map_at_once() {
 
 #[test]
 fn arenas_have_a_reserve_for_long_tasks_if_there_is_memory() {
-    let machine = Machine { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
+    let machine = Resources { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
     let reserve = |settings: Settings, sample| {
         let plan = made(&settings, machine, 1 << 30, PROGRAM, sample).expect("it is possible");
         (plan.reserve_pages > 0, plan.pages_per_arena * plan.page_bytes == ARENA_BYTES)
@@ -132,7 +132,7 @@ fn arenas_have_a_reserve_for_long_tasks_if_there_is_memory() {
 
 #[test]
 fn reducers_are_apart_if_the_job_wants_that_and_is_long() {
-    let machine = Machine { processors: Processors::within(8, None), nodes: &[], available_bytes: 1 << 34 };
+    let machine = Resources { processors: Processors::within(8, None), nodes: &[], available_bytes: 1 << 34 };
     let workers = |settings: Settings, sample: Option<Sample>| {
         let plan = made(&settings, machine, 64 << 20, PROGRAM, sample.as_ref()).expect("it is possible");
         (plan.map_workers, plan.reduce_workers, plan.fused)
@@ -150,7 +150,7 @@ fn reducers_are_apart_if_the_job_wants_that_and_is_long() {
 #[test]
 fn a_quota_of_processor_time_limits_the_workers_and_is_named() {
     // On a node of 64 processors whose control group allowed 2, a job started 64 workers.
-    let machine = |quota| Machine { processors: Processors::within(64, quota), nodes: &[], available_bytes: 1 << 34 };
+    let machine = |quota| Resources { processors: Processors::within(64, quota), nodes: &[], available_bytes: 1 << 34 };
     let choice = |quota, sample: Option<Sample>| {
         let settings = Settings::default();
         let known = Known::new(&settings, machine(quota), 1 << 30, PROGRAM, sample.as_ref());
@@ -186,7 +186,7 @@ const TWO_NODES: [usize; 2] = [0, 1];
 fn names(settings: &Settings, program: Properties, nodes: &[usize]) -> Vec<&'static str> {
     let node = |number| NumaNode { number, cpus: vec![number], has_memory: true, distances: vec![10; nodes.len()] };
     let nodes: Vec<NumaNode> = nodes.iter().copied().map(node).collect();
-    let machine = Machine { processors: Processors::within(2, None), nodes: &nodes, available_bytes: 1 << 34 };
+    let machine = Resources { processors: Processors::within(2, None), nodes: &nodes, available_bytes: 1 << 34 };
     let plan = made(settings, machine, 64 << 20, program, None).expect("nothing contradicts itself");
     plan.why.ignored().map(|(option, _)| option).collect()
 }
@@ -241,7 +241,7 @@ fn each_option_that_a_job_cannot_follow_is_named() {
 fn an_array_that_is_to_combine_in_map_is_refused() {
     // `--buffer array --combine map` was accepted, and combined nowhere before the end.
     let settings = Settings { buffer: Buffer::Array, combine: Combining::Map, ..Settings::default() };
-    let machine = Machine { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
+    let machine = Resources { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
     let why = made(&settings, machine, 1 << 20, PROGRAM, None).expect_err("they contradict each other").to_string();
     assert!(why.starts_with("the array buffer combines nothing, and values were to be combined in map only"), "{why}");
     made(&Settings { combine: Combining::Off, ..settings }, machine, 1 << 20, PROGRAM, None).expect("nothing combines");
@@ -256,7 +256,7 @@ fn line(what: &str, settings: &Settings, program: Properties, input_bytes: u64, 
         distances: vec![10; 2],
     };
     let nodes = [node(0), node(1)];
-    let machine = Machine { nodes: &nodes, available_bytes: 1 << 34, ..machine(8) };
+    let machine = Resources { nodes: &nodes, available_bytes: 1 << 34, ..machine(8) };
     let known = Known::new(settings, machine, input_bytes, program, sample.as_ref());
     let choices = explain(&Plan::new(&known).expect("nothing contradicts itself"), &known, None);
     let choice = choices.into_iter().find(|choice| choice.what == what).expect("it is explained");

@@ -12,7 +12,7 @@ use crate::data::seed::Seed;
 use crate::failure::Failure;
 use crate::gather::combined::Scratch;
 use crate::gather::heavy_keys::Skew;
-use crate::gather::store::{Chunk, Store};
+use crate::gather::store::{RowChunk, Store};
 use crate::program::ending::Program;
 use crate::program::map_reduce::combiner;
 use crate::spill::reduce_memory::ReduceMemory;
@@ -131,7 +131,7 @@ impl<'r, J: Program> Reduction<'r, J> {
         };
         let pairs_bytes = self.sorter.room.pairs_bytes;
         let mut left_bytes = std::mem::take(&mut self.sorter.held_bytes);
-        for Chunk { partition, pairs, bytes } in pile.into_chunks() {
+        for RowChunk { partition, pairs, bytes } in pile.into_chunks() {
             self.take(partition, pairs as u32, &bytes);
             // Pairs that were taken over free the memory of their chunk.
             left_bytes = left_bytes.saturating_sub(bytes.len());

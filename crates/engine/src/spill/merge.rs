@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::failure::Failure;
-use crate::gather::store::{ROWS_AHEAD, Row, Store};
+use crate::gather::store::{ROWS_AHEAD, SortRow, Store};
 use crate::spill::run::{Run, RunReader};
 use crate::spill::spill_file::Spill;
 use crate::spill::tournament::{Streams, Tournament};
@@ -24,7 +24,7 @@ pub(crate) struct Sorted<K: Key, V: Datum> {
     limit: usize,
     /// Parts that are not sorted yet, the next one last.
     parts: Vec<Range<usize>>,
-    rows: Vec<Row>,
+    rows: Vec<SortRow>,
     at: usize,
 }
 

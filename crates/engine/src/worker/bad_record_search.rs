@@ -35,7 +35,7 @@ use crate::input::records::Scan;
 use crate::program::accumulator;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Emit;
-use crate::program_error::{ProgramError, Verdict};
+use crate::program_error::{Consequence, ProgramError};
 use crate::worker::setup::Setup;
 use crate::worker::work::Work;
 
@@ -149,8 +149,8 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
             }
             match self.try_map(&mut record) {
                 Ok(()) => shared.end_place(self.slot),
-                Err(Failed::Returned(error)) if error.verdict == Verdict::Retry => resume_unwind(Box::new(error)),
-                Err(Failed::Returned(error)) if error.verdict == Verdict::TooLarge || !sets_aside => {
+                Err(Failed::Returned(error)) if error.verdict == Consequence::Retry => resume_unwind(Box::new(error)),
+                Err(Failed::Returned(error)) if error.verdict == Consequence::TooLarge || !sets_aside => {
                     return Err(rejected(place, error));
                 }
                 Err(Failed::Panicked(panic)) if !sets_aside => resume_unwind(panic),

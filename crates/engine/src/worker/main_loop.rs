@@ -28,7 +28,7 @@ use crate::worker::work::Work;
 use crate::worker::{deliver, save};
 
 /// A worker.
-struct Worker<'w, J: Program> {
+struct WorkerLoop<'w, J: Program> {
     work: &'w Work<'w, J>,
     role: Role,
     lane: Lane<'w, J>,
@@ -43,7 +43,7 @@ struct Worker<'w, J: Program> {
 /// Runs until the job is over.
 pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
     let overwrite = |seed| work.shared.overwrite_a_word(seed);
-    let mut worker = Worker::new(work, role, &overwrite);
+    let mut worker = WorkerLoop::new(work, role, &overwrite);
     loop {
         let round = work.shared.round();
         worker.lane.meter.enter(Phase::Receive);
@@ -78,8 +78,8 @@ pub(crate) fn work<J: Program>(work: &Work<'_, J>, role: Role) {
     worker.lane.meter.end();
 }
 
-impl<'w, J: Program> Worker<'w, J> {
-    fn new(work: &'w Work<'w, J>, role: Role, overwrite: &'w dyn Fn(u64)) -> Worker<'w, J> {
+impl<'w, J: Program> WorkerLoop<'w, J> {
+    fn new(work: &'w Work<'w, J>, role: Role, overwrite: &'w dyn Fn(u64)) -> WorkerLoop<'w, J> {
         let Setup { plan, shared, .. } = *work.setup;
         if let Some(home) = role.home {
             // If the kernel refuses, because the processors allowed to this process have just changed, the worker runs
@@ -126,7 +126,7 @@ impl<'w, J: Program> Worker<'w, J> {
         if role.maps {
             work.outputs.attach(role.slot).expect("a worker maps its views of shared outputs");
         }
-        Worker {
+        WorkerLoop {
             work,
             role,
             lane,
@@ -140,7 +140,7 @@ impl<'w, J: Program> Worker<'w, J> {
 
     fn view(&self, round: u32) -> View {
         let Setup { shared, plan, .. } = *self.work.setup;
-        let Worker { role, lane, mapper, .. } = self;
+        let WorkerLoop { role, lane, mapper, .. } = self;
         let reduces = role.reduces.is_some();
         // In this order: see `View::round_is_mapped`.
         let round_is_mapped = shared.is_mapped(round);
@@ -171,7 +171,7 @@ impl<'w, J: Program> Worker<'w, J> {
 
     /// Maps a task, if there is a permit and no other worker was faster.
     fn map(&mut self, round: u32, returned: bool) -> Result<(), Failure> {
-        let Worker { work, role, lane, mapper, .. } = self;
+        let WorkerLoop { work, role, lane, mapper, .. } = self;
         let Setup { plan, shared, .. } = *work.setup;
         let mapper = mapper.as_mut().expect("it maps");
         if !shared.take_permit(role.slot) {
@@ -214,7 +214,7 @@ impl<'w, J: Program> Worker<'w, J> {
 
     /// Ends the round: everything has arrived. Keeps or saves it, if the job does that, and tells the coordinator.
     fn say_drained(&mut self, round: u32) -> Result<(), Failure> {
-        let Worker { work, role, lane, shelf_writer, .. } = self;
+        let WorkerLoop { work, role, lane, shelf_writer, .. } = self;
         let Setup { shared, .. } = *work.setup;
         self.drained = Some(round);
         match work.checkpoint {
@@ -261,7 +261,7 @@ impl<'w, J: Program> Worker<'w, J> {
     /// Publishes the counters of this worker.
     fn publish(&mut self) {
         let now = usage(self.work.plan.isolation);
-        let Worker { lane, usage_before: before, .. } = self;
+        let WorkerLoop { lane, usage_before: before, .. } = self;
         if let Some(inbox) = &mut lane.inbox {
             inbox.node_meter.publish(lane.shared);
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use gristmill_schedule::simulation::{Cursor, Ground, Trace};
-use gristmill_schedule::{Key, Knowledge, Learned, Learning, Reason, Settings, Store, Work, ideal_average_bandwidth};
+use gristmill_schedule::{
+    Key, Knowledge, Learned, Learning, ProgramWork, Reason, Settings, Store, ideal_average_bandwidth,
+};
 
 use super::exact::Profiled;
 use super::group::{Nothing, Outcome, Programs, run_group};
@@ -53,7 +55,7 @@ impl Team {
 
     /// Returns the true ideal average bandwidth.
     pub fn ideal_average(&self, processors: usize) -> f64 {
-        let works: Vec<Work> = self.programs.iter().map(|(_, trace)| trace.left(Cursor::default())).collect();
+        let works: Vec<ProgramWork> = self.programs.iter().map(|(_, trace)| trace.left(Cursor::default())).collect();
         ideal_average_bandwidth(&works, processors)
     }
 }
@@ -108,7 +110,7 @@ pub fn compare(
     let mut rng = Rng::with_seed(seed);
     let charged = Ground { overhead: OVERHEAD, ..ground };
     let (paper, beyond) = (Settings::paper(), Settings::default());
-    let given: BTreeMap<Key, Work> =
+    let given: BTreeMap<Key, ProgramWork> =
         team.programs.iter().map(|(key, trace)| (key.clone(), trace.left(Cursor::default()))).collect();
     let mut linux = Vec::new();
     let mut methods: BTreeMap<Method, Vec<Execution>> = BTreeMap::new();
@@ -137,7 +139,7 @@ pub fn compare(
                     let mean =
                         |of: &dyn Fn(&(Key, Arc<Trace>)) -> f64| team.programs.iter().map(of).sum::<f64>() / count;
                     done.coverage = mean(&|(key, _)| known.coverage(&key.build));
-                    let exact = |work: Work, trace: &Trace| accuracy(work.alone_us, trace.alone_us());
+                    let exact = |work: ProgramWork, trace: &Trace| accuracy(work.alone_us, trace.alone_us());
                     done.accuracy = mean(&|(key, trace)| known.work(key, 1).map_or(0.0, |work| exact(work, trace)));
                     stores.insert(method, known);
                     done
@@ -180,7 +182,7 @@ pub fn train(
         .map(|_| {
             let team = Team::random("training", programs, ground.processors, &mut rng);
             let ideal_average = team.ideal_average(ground.processors);
-            let given: BTreeMap<Key, Work> =
+            let given: BTreeMap<Key, ProgramWork> =
                 team.programs.iter().map(|(key, trace)| (key.clone(), trace.left(Cursor::default()))).collect();
             let seeds: Vec<u64> = (0..rounds).map(|_| rng.u64(..)).collect();
             let time_us = |share: f64| -> f64 {

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use gristmill_schedule::simulation::{Bus, Ground, Simulated, Submission};
-use gristmill_schedule::{Decision, Little, Machine, Run, Thresholds};
+use gristmill_schedule::{Choice, Decision, Little, Machine, Thresholds};
 
 use super::group::Programs;
 use super::paper::{ALONE_US, BENCHMARKS};
@@ -34,7 +34,7 @@ pub fn figure_3(bus: Bus, seed: u64, count: usize) -> Vec<Point> {
         let mut begin = Vec::new();
         // Four programs run until the first ends.
         loop {
-            let decision = Decision { begin, run: Run::System, sample: true };
+            let decision = Decision { begin, run: Choice::System, sample: true };
             let Ok(quantum) = machine.run(&decision, 100_000.0);
             let Some(quantum) = quantum.filter(|quantum| quantum.ended.is_empty()) else { break };
             begin = quantum.arrived.iter().map(|arrival| arrival.id).collect();

@@ -4,19 +4,19 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_schedule::{Arrival, Forecast, Key, Knowledge, Limits, ProgramId, Progress, Quantum, Work};
+use gristmill_schedule::{Arrival, Forecast, Key, Knowledge, Limits, ProgramId, ProgramWork, Progress, Quantum};
 
 /// The works that the user provided, and the last used bandwidths.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    given: BTreeMap<Key, Work>,
+    given: BTreeMap<Key, ProgramWork>,
     correction: Polynomial,
-    executions: BTreeMap<ProgramId, (Work, f64)>,
+    executions: BTreeMap<ProgramId, (ProgramWork, f64)>,
 }
 
 impl Measured {
     /// Makes the knowledge from the works that the user provided and a correction of targets.
-    pub fn new(given: BTreeMap<Key, Work>, correction: Polynomial) -> Measured {
+    pub fn new(given: BTreeMap<Key, ProgramWork>, correction: Polynomial) -> Measured {
         Measured { given, correction, executions: BTreeMap::new() }
     }
 }

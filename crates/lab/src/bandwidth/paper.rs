@@ -121,15 +121,15 @@ pub const GROUPS: [Group; 10] = [
 mod tests {
     use super::*;
     use gristmill_schedule::simulation::Ground;
-    use gristmill_schedule::{Work, ideal_average_bandwidth};
+    use gristmill_schedule::{ProgramWork, ideal_average_bandwidth};
 
     #[test]
     fn ideal_average_bandwidth_agrees_with_table_3_within_10_percent() {
         for group in &GROUPS {
-            let works: Vec<Work> = group
+            let works: Vec<ProgramWork> = group
                 .members()
                 .iter()
-                .map(|one| Work { alone_us: ALONE_US, requests: one.bandwidth * ALONE_US, threads: 1 })
+                .map(|one| ProgramWork { alone_us: ALONE_US, requests: one.bandwidth * ALONE_US, threads: 1 })
                 .collect();
             assert_eq!(works.len(), group.programs);
             let found = ideal_average_bandwidth(&works, Ground::paper().processors);

@@ -14,7 +14,7 @@ use super::table_2::{Covered, LOADS, table_2};
 
 /// The extent of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct SimulationSize {
     /// The seed of everything random.
     pub seed: u64,
     /// The number of executions of each group with each method.
@@ -31,10 +31,10 @@ pub struct Plan {
     pub scale: (usize, usize),
 }
 
-impl Plan {
+impl SimulationSize {
     /// The paper's extent: ten groups, forty executions.
-    pub fn new(seed: u64) -> Plan {
-        Plan {
+    pub fn new(seed: u64) -> SimulationSize {
+        SimulationSize {
             seed,
             rounds: 40,
             executions_max: 200,
@@ -46,15 +46,15 @@ impl Plan {
     }
 
     /// A quick first look.
-    pub fn quick(seed: u64) -> Plan {
-        Plan {
+    pub fn quick(seed: u64) -> SimulationSize {
+        SimulationSize {
             rounds: 3,
             executions_max: 15,
             training: 4,
             training_rounds: 1,
             unseen: 2,
             scale: (400, 64),
-            ..Plan::new(seed)
+            ..SimulationSize::new(seed)
         }
     }
 }
@@ -63,7 +63,7 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub struct Repetition {
     /// The extent of the simulation.
-    pub plan: Plan,
+    pub plan: SimulationSize,
     /// The points to which the simulation is calibrated.
     pub figure_3: Vec<Point>,
     /// Coverage by load.
@@ -88,7 +88,7 @@ const SEED_UNSEEN: u64 = 0x0066_7265_7368;
 
 impl Repetition {
     /// Runs everything. `tell` is called with the name of each experiment before it starts.
-    pub fn run(plan: Plan, mut tell: impl FnMut(&str)) -> Repetition {
+    pub fn run(plan: SimulationSize, mut tell: impl FnMut(&str)) -> Repetition {
         let ground = Ground::paper();
         tell("figure 3: speed by the three states");
         let points = figure_3(ground.bus, plan.seed, 1000);

@@ -6,7 +6,7 @@ use clap::Args;
 use gristmill_cli::{Failure, print};
 use gristmill_report::messages::tell;
 
-use super::repetition::{Plan, Repetition};
+use super::repetition::{Repetition, SimulationSize};
 use super::report::{page, rows, table};
 use crate::results::ResultFile;
 
@@ -52,9 +52,9 @@ impl Simulate {
         }
         let begin = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::begin).transpose();
         let (to_page, to_rows) = (begin(&self.output)?, begin(&self.rows)?);
-        let plan = if self.quick { Plan::quick(self.seed) } else { Plan::new(self.seed) };
+        let plan = if self.quick { SimulationSize::quick(self.seed) } else { SimulationSize::new(self.seed) };
         let rounds = self.rounds.map_or(plan.rounds, |rounds| rounds as usize);
-        let repetition = Repetition::run(Plan { rounds, ..plan }, |next| tell(next));
+        let repetition = Repetition::run(SimulationSize { rounds, ..plan }, |next| tell(next));
         print(table::text(&repetition).trim_end())?;
         to_page.map_or(Ok(()), |file| file.publish(&page::html(&repetition, &self.command())))?;
         to_rows.map_or(Ok(()), |file| file.publish(&rows::csv(&repetition)))

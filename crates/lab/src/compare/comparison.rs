@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::shell;
 use super::subject::Subject;
-use crate::workloads::{Pairs, Workload};
+use crate::workloads::{PairKind, Workload};
 
 /// The strategies to compare.
 pub struct Comparison {
@@ -43,13 +43,13 @@ pub struct Variant {
     /// A library to preload.
     pub preload: Option<PathBuf>,
     /// The pairs that an application must emit at least.
-    pub needs: Pairs,
+    pub needs: PairKind,
 }
 
 impl Variant {
     pub fn new(name: impl Into<String>, arguments: &str) -> Variant {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Variant { name: name.into(), arguments, preload: None, needs: Pairs::Any }
+        Variant { name: name.into(), arguments, preload: None, needs: PairKind::Any }
     }
 
     /// Makes a strategy for a worker on each processor. There are at least two: a single worker has no other to hand a
@@ -58,7 +58,7 @@ impl Variant {
         Variant::new(name, &format!("--workers {} {arguments}", processors.max(2)))
     }
 
-    pub fn needing(self, needs: Pairs) -> Variant {
+    pub fn needing(self, needs: PairKind) -> Variant {
         Variant { needs, ..self }
     }
 

@@ -6,25 +6,25 @@ use gristmill_report::tally::Tally;
 use super::chart::{self, Bar};
 use super::comparison::{Comparison, Kind};
 use super::time::Time;
-use super::trial::{Measure, Trial};
-use super::verdict::Verdict;
+use super::trial::{Contest, Measure};
+use super::verdict::Fastest;
 
 /// The tolerated slowdown of the plan against the best fixed strategy.
 const PLAN_TOLERANCE: f64 = 0.03;
 
 /// A trial with runs of at least two strategies, and its verdict.
 pub struct Judged<'e> {
-    pub trial: &'e Trial<'e>,
+    pub trial: &'e Contest<'e>,
     /// The strategies that ran, as indexes into those of the trial, with their times.
     pub ran: Vec<(usize, Tally)>,
     /// The verdict; its places are indexes into `ran`.
-    pub verdict: Verdict,
+    pub verdict: Fastest,
     /// The load of other programs, if it disturbed runs that count.
     pub load: Option<Load>,
 }
 
 impl<'e> Judged<'e> {
-    pub fn new(trial: &'e Trial<'e>, by: Time) -> Option<Judged<'e>> {
+    pub fn new(trial: &'e Contest<'e>, by: Time) -> Option<Judged<'e>> {
         let measure = match by {
             Time::Wall => Measure::WallMs,
             Time::Processor => Measure::CpuMs,
@@ -35,7 +35,7 @@ impl<'e> Judged<'e> {
             return None;
         }
         let tallies: Vec<Tally> = ran.iter().map(|(_, tally)| *tally).collect();
-        Some(Judged { trial, verdict: Verdict::of(&tallies), ran, load: trial.load() })
+        Some(Judged { trial, verdict: Fastest::of(&tallies), ran, load: trial.load() })
     }
 
     pub fn name(&self, place: usize) -> &str {

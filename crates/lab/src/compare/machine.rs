@@ -7,15 +7,15 @@ use gristmill_counters::load::pressure;
 use gristmill_os::machine::{Processors, l2_cache_bytes};
 
 /// The description of a machine.
-pub struct Machine {
+pub struct MachineFacts {
     pub processors: usize,
     /// The facts in the report, as names and values.
     pub facts: Vec<(&'static str, String)>,
 }
 
-impl Machine {
+impl MachineFacts {
     /// Describes this machine.
-    pub fn here() -> Machine {
+    pub fn here() -> MachineFacts {
         let card = Card::here();
         let processors = Processors::within(card.topology.allowed.len(), card.quota).usable;
         let line = |path: &str, name: &str| -> Option<String> {
@@ -41,6 +41,6 @@ impl Machine {
             ),
             ("Pressure before", pressure().unwrap_or_else(unknown)),
         ];
-        Machine { processors, facts }
+        MachineFacts { processors, facts }
     }
 }

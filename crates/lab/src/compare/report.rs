@@ -9,15 +9,15 @@ use gristmill_report::text::escape;
 
 use super::comparison::{Comparison, Kind};
 use super::conclusion::{Judged, conclusion, of_start_up, taken};
-use super::machine::Machine;
+use super::machine::MachineFacts;
 use super::subject::Subject;
 use super::time::Time;
-use super::trial::{Measure, Trial};
+use super::trial::{Contest, Measure};
 use crate::generate::Size;
 
 /// The circumstances of the measurements.
 pub struct About<'e> {
-    pub machine: Machine,
+    pub machine: MachineFacts,
     pub size: Size,
     pub rounds: u32,
     pub by: Time,
@@ -30,14 +30,14 @@ pub struct About<'e> {
 }
 
 /// Renders the whole page, which is self-contained.
-pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Trial<'_>]) -> String {
+pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Contest<'_>]) -> String {
     let judged: Vec<Judged<'_>> = trials.iter().filter_map(|trial| Judged::new(trial, about.by)).collect();
     let mut body = introduction(about, trials);
     body += &overview(about, comparisons, &judged);
     for comparison in comparisons {
         let of_this = |trial: &&Judged<'_>| trial.trial.comparison.name == comparison.name;
         let here: Vec<&Judged<'_>> = judged.iter().filter(of_this).collect();
-        let tried: Vec<&Trial<'_>> = trials.iter().filter(|trial| trial.comparison.name == comparison.name).collect();
+        let tried: Vec<&Contest<'_>> = trials.iter().filter(|trial| trial.comparison.name == comparison.name).collect();
         body += &section(about, comparison, &here, &tried);
         if comparison.kind == Kind::Workers {
             body += &start_up(&here);
@@ -50,14 +50,14 @@ pub fn html(about: &About<'_>, comparisons: &[Comparison], trials: &[Trial<'_>])
     gristmill_report::document("Gristmill: strategies compared", &[], &body)
 }
 
-fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
+fn introduction(about: &About<'_>, trials: &[Contest<'_>]) -> String {
     let size = match about.size {
         Size::Small => "small input: the times are short, and start-up is a large part of them",
         Size::Medium => "medium input",
         Size::Large => "large input, of the size in DMR (Yu and Zhang 2017)",
     };
     let all = || trials.iter().flat_map(|trial| &trial.loads);
-    let repeated: usize = trials.iter().map(Trial::repeated).sum();
+    let repeated: usize = trials.iter().map(Contest::repeated).sum();
     let mut facts = about.machine.facts.clone();
     facts.push(("Input", format!("generated, {size}")));
     facts.push(("Rounds", format!("{}, after one that does not count", about.rounds)));
@@ -81,7 +81,7 @@ fn introduction(about: &About<'_>, trials: &[Trial<'_>]) -> String {
         .iter()
         .map(|subject| format!("<dt>{}</dt><dd>{}</dd>", subject.workload.title, escape(&subject.input)))
         .collect();
-    let under_load: Vec<Load> = trials.iter().filter_map(Trial::load).collect();
+    let under_load: Vec<Load> = trials.iter().filter_map(Contest::load).collect();
     let warning = match &under_load[..] {
         [] => String::new(),
         loads => format!(
@@ -165,7 +165,7 @@ fn overview(about: &About<'_>, comparisons: &[Comparison], judged: &[Judged<'_>]
     )
 }
 
-fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], tried: &[&Trial<'_>]) -> String {
+fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], tried: &[&Contest<'_>]) -> String {
     let charts: String = trials
         .iter()
         .map(|judged| {
@@ -208,7 +208,7 @@ fn section(about: &About<'_>, comparison: &Comparison, trials: &[&Judged<'_>], t
 }
 
 /// Returns the share of the processors that other programs took during the runs that count.
-fn others(trial: &Trial<'_>) -> Option<String> {
+fn others(trial: &Contest<'_>) -> Option<String> {
     let counted = trial.loads.iter().zip(&trial.counts).filter(|(_, counts)| **counts);
     let load = Load::mean(counted.filter_map(|(load, _)| *load))?;
     let mark = if trial.load().is_some() { " (load)" } else { "" };
@@ -310,7 +310,7 @@ fn start_up(trials: &[&Judged<'_>]) -> String {
     )
 }
 
-fn failures(trial: &Trial<'_>) -> Vec<String> {
+fn failures(trial: &Contest<'_>) -> Vec<String> {
     let named = trial.variants.iter().zip(&trial.failures);
     named
         .filter_map(|(variant, failure)| {

@@ -17,12 +17,12 @@ use super::comparison::{Comparison, Variant};
 use super::subject::Subject;
 
 /// One comparison on one application.
-pub struct Trial<'e> {
+pub struct Contest<'e> {
     pub comparison: &'e Comparison,
     pub subject: &'e Subject,
     pub variants: Vec<&'e Variant>,
     /// For each variant, its runs, one per round, or fewer if it failed.
-    pub runs: Vec<Vec<Run>>,
+    pub runs: Vec<Vec<Measures>>,
     /// For each round, the load of other programs, if the machine reports it.
     pub loads: Vec<Option<Load>>,
     /// For each round, whether it counts. The others were repeated.
@@ -77,9 +77,9 @@ pub const MEASURES: [(Measure, &str); 14] = [
 
 /// One run: the value of each measure, if the program reports it.
 #[derive(Clone, Debug, Default)]
-pub struct Run([Option<f64>; MEASURES.len()]);
+pub struct Measures([Option<f64>; MEASURES.len()]);
 
-impl Run {
+impl Measures {
     /// Returns the value of one measure.
     pub fn get(&self, measure: Measure) -> Option<f64> {
         self.0[measure as usize]
@@ -114,12 +114,12 @@ impl Run {
     }
 }
 
-impl<'e> Trial<'e> {
+impl<'e> Contest<'e> {
     /// Makes a trial without runs, with the strategies that suit the application.
-    pub fn new(comparison: &'e Comparison, subject: &'e Subject) -> Trial<'e> {
+    pub fn new(comparison: &'e Comparison, subject: &'e Subject) -> Contest<'e> {
         let variants: Vec<_> = comparison.variants.iter().filter(|variant| variant.suits(subject)).collect();
         let (runs, failures) = (vec![Vec::new(); variants.len()], vec![None; variants.len()]);
-        Trial { comparison, subject, variants, runs, loads: Vec::new(), counts: Vec::new(), failures }
+        Contest { comparison, subject, variants, runs, loads: Vec::new(), counts: Vec::new(), failures }
     }
 
     /// Returns the tally of a measure over the runs of a variant that count; `None` if there is no run.
@@ -184,7 +184,7 @@ impl Runner {
 
     /// Runs every variant once as a warm-up, then `rounds` times in turn; each round begins with another variant. At
     /// most `repeats` rounds that other programs disturbed are repeated.
-    pub fn run(&self, trial: &mut Trial<'_>, rounds: u32, repeats: u32) -> Result<(), Failure> {
+    pub fn run(&self, trial: &mut Contest<'_>, rounds: u32, repeats: u32) -> Result<(), Failure> {
         let (rounds, all) = (rounds as usize, rounds as usize + repeats as usize);
         let mut answer: Option<Vec<u8>> = None;
         self.round(trial, 0, &mut answer)?;
@@ -207,7 +207,7 @@ impl Runner {
     }
 
     /// Runs every variant once. Round 0 does not count; all answers must equal the first one.
-    fn round(&self, trial: &mut Trial<'_>, round: usize, answer: &mut Option<Vec<u8>>) -> Result<(), Failure> {
+    fn round(&self, trial: &mut Contest<'_>, round: usize, answer: &mut Option<Vec<u8>>) -> Result<(), Failure> {
         let count = trial.variants.len();
         for variant in (0..count).map(|at| (at + round) % count) {
             if trial.failures[variant].is_some() {
@@ -228,8 +228,8 @@ impl Runner {
         Ok(())
     }
 
-    fn once(&self, trial: &Trial<'_>, variant: usize) -> Result<(Run, Output), Failure> {
-        let Trial { comparison, subject, variants, .. } = trial;
+    fn once(&self, trial: &Contest<'_>, variant: usize) -> Result<(Measures, Output), Failure> {
+        let Contest { comparison, subject, variants, .. } = trial;
         let [answer, statistics] = ["answer", "stats.json"].map(|name| self.directory.path().join(name));
         let to_answer = File::create(&answer).map_err(|source| Failure::output(&answer, source))?;
         let mut command = Command::new(&self.program);
@@ -246,7 +246,7 @@ impl Runner {
             .output()
             .map_err(|source| gristmill::Error::System { what: "starting this program again", source })?;
         let (wall, used) = (began.elapsed(), Usage::of_children() - before);
-        let mut run = Run::default();
+        let mut run = Measures::default();
         run.set(Measure::WallMs, wall.as_secs_f64() * 1e3);
         run.set(Measure::CpuMs, (used.user_us + used.sys_us) as f64 / 1e3);
         run.set(Measure::UserMs, used.user_us as f64 / 1e3);
@@ -264,7 +264,7 @@ impl Runner {
 }
 
 /// Formats every run of every trial, one per line.
-pub fn csv(trials: &[Trial<'_>]) -> String {
+pub fn csv(trials: &[Contest<'_>]) -> String {
     let names: Vec<&str> = MEASURES.iter().map(|(_, name)| *name).collect();
     let mut text = format!("comparison,application,variant,round,{},foreign_percent,counts\n", names.join(","));
     for trial in trials {

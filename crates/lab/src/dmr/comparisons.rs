@@ -1,7 +1,7 @@
 //! The comparisons of DMR.
 
 use crate::compare::comparison::{Comparison, Kind, Variant};
-use crate::workloads::Pairs;
+use crate::workloads::PairKind;
 
 pub fn workers(processors: usize) -> Comparison {
     let numbers = std::iter::successors(Some(1), |workers| Some(workers * 2));
@@ -18,11 +18,11 @@ pub fn plan(processors: usize) -> Comparison {
     let variants = vec![
         Variant::new("the plan", ""),
         Variant::new("one worker", "--workers 1"),
-        with("hash (both)", "--buffer hash").needing(Pairs::Combining),
-        with("hash (map)", "--buffer hash --combine map").needing(Pairs::Combining),
-        with("array (reduce)", "--buffer array --combine reduce").needing(Pairs::Combining),
+        with("hash (both)", "--buffer hash").needing(PairKind::Combining),
+        with("hash (map)", "--buffer hash --combine map").needing(PairKind::Combining),
+        with("array (reduce)", "--buffer array --combine reduce").needing(PairKind::Combining),
         with("array (off)", "--buffer array --combine off"),
-        with("dense (both)", "--buffer dense").needing(Pairs::Dense),
+        with("dense (both)", "--buffer dense").needing(PairKind::Dense),
         with("pages of 4 KiB", "--page-bytes 4KiB"),
         with("pages of 128 KiB", "--page-bytes 128KiB"),
     ];
@@ -66,12 +66,12 @@ pub fn buffer(processors: usize) -> Comparison {
     let with = |name: &str, arguments: &str| Variant::on_all(processors, name, arguments);
     Comparison::new(
         "Buffers of map workers",
-        "Pairs are appended to pages as they come (array), combined in a table that fits the cache (hash), or added \
+        "PairKind are appended to pages as they come (array), combined in a table that fits the cache (hash), or added \
          into an array with a place for every key (dense; for keys that are small numbers).",
         vec![
-            with("array", "--buffer array --combine reduce").needing(Pairs::Combining),
-            with("hash", "--buffer hash").needing(Pairs::Combining),
-            with("dense", "--buffer dense").needing(Pairs::Dense),
+            with("array", "--buffer array --combine reduce").needing(PairKind::Combining),
+            with("hash", "--buffer hash").needing(PairKind::Combining),
+            with("dense", "--buffer dense").needing(PairKind::Dense),
         ],
     )
 }
@@ -82,7 +82,7 @@ pub fn combiner(processors: usize) -> Comparison {
         "Combiner",
         "Where are the values of one key combined: before they are sent and as they arrive (both), only before, only \
          as they arrive (reduce), or once at the end (off)?",
-        ["both", "map", "reduce", "off"].iter().map(|place| with(place).needing(Pairs::Combining)).collect(),
+        ["both", "map", "reduce", "off"].iter().map(|place| with(place).needing(PairKind::Combining)).collect(),
     )
 }
 

@@ -22,7 +22,7 @@ use words::seconds;
 const STYLE: &str = include_str!("../timeline.css");
 
 /// One job, or one of several that a program ran.
-pub struct Run<'t> {
+pub struct TimelineJob<'t> {
     /// Its work, in a few words.
     pub title: String,
     /// When it began, after the first one.
@@ -35,30 +35,30 @@ pub struct Run<'t> {
 ///
 /// ```
 /// use gristmill::Timeline;
-/// use gristmill_report::timeline::{Run, page};
+/// use gristmill_report::timeline::{TimelineJob, page};
 ///
 /// let timeline = Timeline { wall_ns: 1_000_000, tracks: Vec::new(), marks: Vec::new(), marked_every: 1 };
-/// let run = Run { title: "nothing".into(), began: Default::default(), timeline: &timeline };
+/// let run = TimelineJob { title: "nothing".into(), began: Default::default(), timeline: &timeline };
 /// assert!(page("A job", &[run]).contains("A job</p>"));
 /// ```
-pub fn page(title: &str, runs: &[Run<'_>]) -> String {
+pub fn page(title: &str, runs: &[TimelineJob<'_>]) -> String {
     let body = format!("<h1>When each worker did what</h1><p class='soft'>{}</p>{}", escape(title), pictures(runs));
     document("Gristmill: when each worker did what", &[STYLE], &body)
 }
 
 /// Returns the timelines of `runs` as a part of a page, with all styles that it needs.
-pub fn fragment(runs: &[Run<'_>]) -> String {
+pub fn fragment(runs: &[TimelineJob<'_>]) -> String {
     format!("<style>{STYLE}</style>{}", pictures(runs))
 }
 
-fn pictures(runs: &[Run<'_>]) -> String {
+fn pictures(runs: &[TimelineJob<'_>]) -> String {
     let several = runs.len() > 1;
-    let picture = |run: &Run<'_>| {
+    let picture = |run: &TimelineJob<'_>| {
         let heading = match several {
             true => format!("<h2>{}</h2><p>Began after {}.</p>", escape(&run.title), seconds(run.began.as_secs_f64())),
             false => String::new(),
         };
-        let Run { timeline, .. } = run;
+        let TimelineJob { timeline, .. } = run;
         format!(
             "{heading}<div class='gm-timeline'>{}{}{}</div>",
             picture::picture(timeline),

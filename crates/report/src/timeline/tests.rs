@@ -29,7 +29,7 @@ fn timeline() -> Timeline {
 }
 
 fn shown(timeline: &Timeline) -> String {
-    page("A <job>", &[Run { title: "it".into(), began: Duration::ZERO, timeline }])
+    page("A <job>", &[TimelineJob { title: "it".into(), began: Duration::ZERO, timeline }])
 }
 
 #[test]

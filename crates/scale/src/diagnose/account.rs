@@ -187,12 +187,15 @@ impl Account {
     }
 
     /// Returns each part with its name, without waits that did not occur.
-    pub fn parts(&self) -> Vec<(Part, f64)> {
-        let mut parts =
-            vec![(Part::User, self.counted.user), (Part::System, self.counted.system), (Part::Waiting, self.waiting)];
-        parts.extend(SLEEPS.into_iter().zip(self.blocked).map(|(wait, seconds)| (Part::Blocked(wait), seconds)));
-        parts.push((Part::Absent, self.absent));
-        parts.retain(|(part, seconds)| *seconds > 0.0 || !matches!(part, Part::Blocked(_)));
+    pub fn parts(&self) -> Vec<(TimePart, f64)> {
+        let mut parts = vec![
+            (TimePart::User, self.counted.user),
+            (TimePart::System, self.counted.system),
+            (TimePart::Waiting, self.waiting),
+        ];
+        parts.extend(SLEEPS.into_iter().zip(self.blocked).map(|(wait, seconds)| (TimePart::Blocked(wait), seconds)));
+        parts.push((TimePart::Absent, self.absent));
+        parts.retain(|(part, seconds)| *seconds > 0.0 || !matches!(part, TimePart::Blocked(_)));
         parts
     }
 
@@ -221,14 +224,14 @@ impl Account {
     }
 
     /// Returns the seconds of a part.
-    pub fn part(&self, part: Part) -> f64 {
+    pub fn part(&self, part: TimePart) -> f64 {
         self.parts().into_iter().find(|(other, _)| *other == part).map_or(0.0, |(_, seconds)| seconds)
     }
 }
 
 /// A part of the workers' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum TimePart {
     /// Time in the program.
     User,
     /// Time in the kernel.
@@ -241,14 +244,14 @@ pub enum Part {
     Absent,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for TimePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Part::User => f.write_str("user"),
-            Part::System => f.write_str("system"),
-            Part::Waiting => f.write_str("waiting for a processor"),
-            Part::Blocked(wait) => write!(f, "blocked by {wait}"),
-            Part::Absent => f.write_str("not started or ended"),
+            TimePart::User => f.write_str("user"),
+            TimePart::System => f.write_str("system"),
+            TimePart::Waiting => f.write_str("waiting for a processor"),
+            TimePart::Blocked(wait) => write!(f, "blocked by {wait}"),
+            TimePart::Absent => f.write_str("not started or ended"),
         }
     }
 }
@@ -317,10 +320,10 @@ mod tests {
         seen.add(&moment(1, &[Sleep::Disk]), 1.0, 2);
         let account = Account::of(counted(2, 4.0, 4.5, 0.5), &seen);
         for (part, seconds) in [
-            (Part::Blocked(Sleep::Lock), 1.0),
-            (Part::Blocked(Sleep::Disk), 1.0),
-            (Part::Absent, 1.0),
-            (Part::Waiting, 0.0),
+            (TimePart::Blocked(Sleep::Lock), 1.0),
+            (TimePart::Blocked(Sleep::Disk), 1.0),
+            (TimePart::Absent, 1.0),
+            (TimePart::Waiting, 0.0),
         ] {
             assert!((account.part(part) - seconds).abs() < 1e-9, "{part}: {account:?}");
         }
@@ -357,6 +360,6 @@ mod tests {
         let mut seen = Seen { on_processor: 0.0003, waited: 0.006, ..Seen::default() };
         seen.add(&moment(0, &[Sleep::Disk]), 0.1, 1);
         let account = Account::of(counted(1, 0.1, 0.001, 0.004), &seen);
-        assert!(account.waiting == 0.0 && account.part(Part::Blocked(Sleep::Disk)) > 0.09, "{account:?}");
+        assert!(account.waiting == 0.0 && account.part(TimePart::Blocked(Sleep::Disk)) > 0.09, "{account:?}");
     }
 }

@@ -5,7 +5,7 @@
 
 use gristmill_counters::sleep::Sleep;
 
-use crate::diagnose::account::{Account, Part, SLEEPS};
+use crate::diagnose::account::{Account, SLEEPS, TimePart};
 use crate::diagnose::cause::Cause;
 
 /// The waits per second of a worker above which a lock is the cause.
@@ -29,15 +29,15 @@ const TOGETHER_MAX: f64 = 0.15;
 const UNEVEN_MAX: f64 = 1.3;
 
 /// Returns true for sleep on a futex.
-pub(crate) fn is_on_futex(part: Part) -> bool {
-    matches!(part, Part::Blocked(wait) if wait.is_on_futex())
+pub(crate) fn is_on_futex(part: TimePart) -> bool {
+    matches!(part, TimePart::Blocked(wait) if wait.is_on_futex())
 }
 
 /// Adds up sleep that is for one object, though samples see it as several: on futexes, and in the pauses between tries
 /// to lock a file.
-pub(crate) fn joined(grown: Vec<(Part, f64)>) -> Vec<(Part, f64)> {
+pub(crate) fn joined(grown: Vec<(TimePart, f64)>) -> Vec<(TimePart, f64)> {
     let growth =
-        |wait: Sleep| grown.iter().find(|(part, _)| *part == Part::Blocked(wait)).map_or(0.0, |(_, more)| *more);
+        |wait: Sleep| grown.iter().find(|(part, _)| *part == TimePart::Blocked(wait)).map_or(0.0, |(_, more)| *more);
     let futexes = growth(Sleep::Lock) + growth(Sleep::Signal) + growth(Sleep::Futex);
     let is_most = |wait: &Sleep| growth(*wait) >= KIND_MIN * futexes;
     let on_futexes = [Sleep::Lock, Sleep::Signal].into_iter().find(is_most).unwrap_or(Sleep::Futex);
@@ -49,9 +49,9 @@ pub(crate) fn joined(grown: Vec<(Part, f64)>) -> Vec<(Part, f64)> {
         Sleep::Clock if tried => locked,
         other => other,
     };
-    let mut all: Vec<(Part, f64)> = Vec::new();
+    let mut all: Vec<(TimePart, f64)> = Vec::new();
     for (part, more) in &grown {
-        let part = if let Part::Blocked(wait) = part { Part::Blocked(name(*wait)) } else { *part };
+        let part = if let TimePart::Blocked(wait) = part { TimePart::Blocked(name(*wait)) } else { *part };
         match all.iter_mut().find(|(other, _)| *other == part) {
             Some((_, sum)) => *sum += more,
             None => all.push((part, *more)),
@@ -139,7 +139,7 @@ mod tests {
             let asleep = [(Sleep::Lock, lock), (Sleep::Signal, signal)];
             Loss::of(&alone(), &account(4, [1.0, 0.99, 0.01, 0.0, 0.0], &asleep)).grown[0]
         };
-        let near = |(part, more): (Part, f64), wait| part == Part::Blocked(wait) && (more - 3.0).abs() < 1e-9;
+        let near = |(part, more): (TimePart, f64), wait| part == TimePart::Blocked(wait) && (more - 3.0).abs() < 1e-9;
         assert!(
             near(parts(0.3, 2.7), Sleep::Signal)
                 && near(parts(2.7, 0.3), Sleep::Lock)

@@ -12,7 +12,7 @@
 //! 7. Does the command use the number? Asked only if nothing shows that it does.
 //! 8. The cause of the loss, if there is one to explain.
 
-use crate::diagnose::curve::{Curve, Verdict};
+use crate::diagnose::curve::{Curve, FittedLaw};
 use crate::diagnose::headline::workers;
 use crate::diagnose::times::Point;
 
@@ -189,7 +189,7 @@ fn grown(values: &[(u64, f64)]) -> Option<[(u64, f64); 2]> {
 
 /// Asks whether the command uses the number of workers, or says that it does.
 fn use_of_workers(curve: &Curve, circumstances: &Circumstances) -> Option<Statement> {
-    if curve.verdict != Verdict::Flat || !circumstances.may_ignore_workers {
+    if curve.verdict != FittedLaw::Flat || !circumstances.may_ignore_workers {
         return None;
     }
     if let Some([few, many]) = grown(&circumstances.busy) {

@@ -4,12 +4,12 @@ use crate::diagnose::fit::{Fit, Sketch};
 use crate::diagnose::lack_of_fit::{self, CHANCE_MIN};
 use crate::diagnose::law::Law;
 use crate::diagnose::noise::{Interval, Noise};
-use crate::diagnose::region::{Region, regions};
+use crate::diagnose::region::{BestRegion, regions};
 use crate::diagnose::times::{Error, Point, Times};
 
 /// The law that the times follow.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum FittedLaw {
     /// The time does not depend on the number of workers.
     Flat,
     /// There are fewer points than a law needs.
@@ -60,9 +60,9 @@ pub struct Curve {
     /// The fits of every law with few enough parameters, the best first.
     pub fits: Vec<Fit>,
     /// The law that the times follow.
-    pub verdict: Verdict,
+    pub verdict: FittedLaw,
     /// The regions where more workers gain, saturate or lose.
-    pub regions: Vec<Region>,
+    pub regions: Vec<BestRegion>,
     /// The best measured number of workers.
     pub best: Best,
     /// The best number of workers by the law; `None` without one law.
@@ -110,11 +110,11 @@ impl Curve {
         let verdict = verdict(&points, room, &sketches, repeats);
         let fits: Vec<Fit> = sketches.into_iter().filter_map(Sketch::with_intervals).collect();
         let noise = match (&verdict, fits.first()) {
-            (Verdict::Law(_) | Verdict::Several(_), Some(fit)) => noise_of(&points[..room], fit),
+            (FittedLaw::Law(_) | FittedLaw::Several(_), Some(fit)) => noise_of(&points[..room], fit),
             _ => repeats,
         };
         let predicted = match (&verdict, fits.first()) {
-            (Verdict::Law(_), Some(fit)) => Some(predicted(&points, room, fit, noise)),
+            (FittedLaw::Law(_), Some(fit)) => Some(predicted(&points, room, fit, noise)),
             _ => None,
         };
         Ok(Curve {
@@ -181,21 +181,21 @@ fn noise_of(points: &[Point], fit: &Fit) -> Option<Noise> {
     Noise::of_fit(points, &residuals, fit.parameters.len() + 1)
 }
 
-pub(crate) fn verdict(points: &[Point], room: usize, fits: &[Sketch], repeats: Option<Noise>) -> Verdict {
+pub(crate) fn verdict(points: &[Point], room: usize, fits: &[Sketch], repeats: Option<Noise>) -> FittedLaw {
     let medians = || points.iter().map(Point::median);
     let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
     let noise_max = points.iter().filter_map(|point| Some(repeats?.of_point(point))).fold(0.0, f64::max);
     if points.len() > 1 && most / least < 1.0 + FLAT && noise_max < FLAT {
-        return Verdict::Flat;
+        return FittedLaw::Flat;
     }
-    let Some(best) = fits.first().filter(|_| room >= POINTS_MIN) else { return Verdict::TooFew };
+    let Some(best) = fits.first().filter(|_| room >= POINTS_MIN) else { return FittedLaw::TooFew };
     let good = fits.iter().filter(|fit| fit.aicc - best.aicc < EQUALLY_GOOD && holds(fit)).map(|fit| fit.law);
     match good.collect::<Vec<Law>>()[..] {
-        [] => Verdict::NoLaw,
+        [] => FittedLaw::NoLaw,
         // It stands against the laws, and is none.
-        [Law::Bend] => Verdict::NoLaw,
-        [law] => Verdict::Law(law),
-        ref several => Verdict::Several(several.to_vec()),
+        [Law::Bend] => FittedLaw::NoLaw,
+        [law] => FittedLaw::Law(law),
+        ref several => FittedLaw::Several(several.to_vec()),
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn the_palindromic_tree_follows_the_universal_law_and_is_best_near_22() {
         let curve = curve(&[(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)]);
-        assert_eq!(curve.verdict, Verdict::Law(Law::Universal));
+        assert_eq!(curve.verdict, FittedLaw::Law(Law::Universal));
         let [contention, coherence] = curve.fits[0].parameters[..] else { panic!("two parameters") };
         assert!((contention.value - 0.044).abs() < 0.001 && contention.from > 0.02 && contention.to < 0.08);
         assert!((coherence.value - 0.0019).abs() < 0.0001 && coherence.from > 0.001 && coherence.to < 0.003);
@@ -299,7 +299,7 @@ mod tests {
     fn for_reading_neither_a_law_nor_a_floor_is_named() {
         let curve = curve(&[(1, 70.2), (2, 35.9), (5, 15.3), (10, 9.10), (15, 8.93), (20, 8.08)]);
         // The disks are busy with 8 readers, and the curve bends there.
-        assert_eq!((&curve.verdict, curve.fits[0].fitted.law), (&Verdict::NoLaw, Law::Bend));
+        assert_eq!((&curve.verdict, curve.fits[0].fitted.law), (&FittedLaw::NoLaw, Law::Bend));
         assert!((7.0..10.0).contains(&(1.0 / curve.fits[0].fitted.shape[0])));
         let [law, floor] = [Law::Universal, Law::Floor].map(|law| fit(&curve, law));
         assert!((law.aicc - floor.aicc).abs() < 0.5, "{law:?} {floor:?}");
@@ -312,14 +312,14 @@ mod tests {
     fn brute_force_gains_to_the_last_worker() {
         let curve =
             curve(&[(1, 1.57), (2, 0.79), (4, 0.39), (8, 0.19), (16, 0.10), (32, 0.055), (48, 0.043), (64, 0.040)]);
-        assert_eq!(curve.regions, [Region { from: 1, to: 64, trend: Trend::Gain }]);
+        assert_eq!(curve.regions, [BestRegion { from: 1, to: 64, trend: Trend::Gain }]);
         assert_eq!(curve.best.workers, 64);
     }
 
     #[test]
     fn few_points_are_not_extrapolated() {
         let curve = curve(&[(1, 4.0), (2, 2.1), (4, 1.2)]);
-        assert_eq!((curve.verdict, curve.predicted), (Verdict::TooFew, None));
+        assert_eq!((curve.verdict, curve.predicted), (FittedLaw::TooFew, None));
         assert_eq!((curve.best.workers, curve.best.interval), (4, None));
     }
 
@@ -333,28 +333,28 @@ mod tests {
         let seconds = curve.fits[0].fitted.seconds(16.0);
         assert!((seconds - 0.5).abs() < 0.05, "{seconds}");
         assert_eq!((curve.points.len(), curve.is_crowded(8), curve.is_crowded(16)), (8, false, true));
-        assert_eq!(Curve::with(&times, Some(4)).expect("there are times").verdict, Verdict::TooFew);
+        assert_eq!(Curve::with(&times, Some(4)).expect("there are times").verdict, FittedLaw::TooFew);
     }
 
     #[test]
     fn a_time_that_does_not_depend_on_workers_is_called_flat() {
-        assert_eq!(curve(&[(1, 1.00), (2, 1.01), (4, 0.99), (8, 1.02), (16, 1.0)]).verdict, Verdict::Flat);
-        assert_ne!(curve(&[(1, 1.0)]).verdict, Verdict::Flat);
+        assert_eq!(curve(&[(1, 1.00), (2, 1.01), (4, 0.99), (8, 1.02), (16, 1.0)]).verdict, FittedLaw::Flat);
+        assert_ne!(curve(&[(1, 1.0)]).verdict, FittedLaw::Flat);
         // Times that vary by half are not called flat.
-        assert_ne!(curve(&[(1, 0.7), (1, 1.4), (2, 0.7), (2, 1.4)]).verdict, Verdict::Flat);
+        assert_ne!(curve(&[(1, 0.7), (1, 1.4), (2, 0.7), (2, 1.4)]).verdict, FittedLaw::Flat);
     }
 
     #[test]
     fn times_without_a_pattern_follow_no_law() {
         let curve = curve(&[(1, 1.0), (2, 9.0), (4, 0.2), (8, 5.0), (16, 0.3), (32, 7.0)]);
-        assert_eq!((curve.verdict, curve.predicted), (Verdict::NoLaw, None));
+        assert_eq!((curve.verdict, curve.predicted), (FittedLaw::NoLaw, None));
     }
 
     #[test]
     fn a_law_that_goes_on_falling_predicts_no_number() {
         let amdahl = |workers: u64| (workers, 10.0 * (0.01 + 0.99 / workers as f64));
         let curve = curve(&[1, 2, 3, 4, 6, 8].map(amdahl));
-        assert_eq!(curve.verdict, Verdict::Law(Law::Amdahl));
+        assert_eq!(curve.verdict, FittedLaw::Law(Law::Amdahl));
         let Some(Predicted::Beyond { doubled }) = curve.predicted else { panic!("{:?}", curve.predicted) };
         assert!((doubled - (0.01 + 0.99 / 16.0) / (0.01 + 0.99 / 8.0)).abs() < 0.002, "{doubled}");
     }
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_law_that_misses_the_times_by_more_than_their_noise_is_not_named() {
         let cliff = measured(&NUMBERS, |k| if k <= 32.0 { 32.0 / k } else { 64.0 / k });
-        assert_eq!((&cliff.verdict, cliff.predicted), (&Verdict::NoLaw, None), "{cliff:?}");
+        assert_eq!((&cliff.verdict, cliff.predicted), (&FittedLaw::NoLaw, None), "{cliff:?}");
         assert!(cliff.fits.iter().all(|fit| fit.chance.expect("three runs") < 0.1));
     }
 
@@ -394,7 +394,7 @@ mod tests {
             [0.99, 1.0, 1.01].iter().for_each(|factor| times.add(workers, seconds * factor).expect("a time"));
         }
         let curve = Curve::with(&times, Some(64)).expect("there are times");
-        assert_eq!(curve.verdict, Verdict::Law(Law::Universal));
+        assert_eq!(curve.verdict, FittedLaw::Law(Law::Universal));
         assert!(matches!(curve.predicted, Some(Predicted::Beaten { by: 128, .. })), "{:?}", curve.predicted);
     }
 

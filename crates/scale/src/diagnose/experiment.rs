@@ -27,7 +27,7 @@ pub struct Cost {
 
 /// The costs under a change, as far as it applies to the fewest or the most workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
+pub struct ChangeTrial {
     /// The change.
     pub change: Change,
     /// The cost with the fewest workers.
@@ -59,7 +59,7 @@ pub struct Experiments {
     /// How much longer a computation takes beside another: 0.02 is two percent. `None` if that was not measured.
     pub computing_growth: Option<f64>,
     /// The experiments that were made.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<ChangeTrial>,
 }
 
 /// The effect of a change.
@@ -120,7 +120,7 @@ impl Experiments {
             .collect()
     }
 
-    fn share(&self, trial: &Trial) -> Option<f64> {
+    fn share(&self, trial: &ChangeTrial) -> Option<f64> {
         let [few, many] = self.plain;
         let growth = many.processor - few.processor;
         let grew = growth >= GROWTH_MIN * few.processor && growth > 0.0 && self.spread.processor <= SPREAD_MAX * growth;
@@ -274,9 +274,9 @@ mod tests {
 
     /// One and two workers, two workers on one processor, and one beside a process that computes or reads.
     fn experiments(plain: [Cost; 2], half: Cost, beside: [Cost; 2]) -> Experiments {
-        let trial = |change, few| Trial { change, few: Some(few), many: None };
+        let trial = |change, few| ChangeTrial { change, few: Some(few), many: None };
         let trials = vec![
-            Trial { change: Change::HalfProcessors, few: None, many: Some(half) },
+            ChangeTrial { change: Change::HalfProcessors, few: None, many: Some(half) },
             trial(Change::BesideComputing, beside[0]),
             trial(Change::BesideReading, beside[1]),
         ];
@@ -375,7 +375,7 @@ mod tests {
     fn huge_pages_show_that_page_faults_are_the_loss_if_there_are_fewer_of_them() {
         let faults = |count, seconds, processor| Cost { seconds, processor, faults: count };
         let examined = |faults_left| {
-            let trial = Trial {
+            let trial = ChangeTrial {
                 change: Change::HugePages,
                 few: Some(faults(faults_left, 0.296, 0.194)),
                 many: Some(faults(faults_left, 0.247, 0.165)),
@@ -400,7 +400,7 @@ mod tests {
         assert!(findings.effects.iter().all(|effect| effect.change != Change::HalfProcessors));
         assert_eq!(refuted(&findings), [Suspect::Memory, Suspect::SharedCores]);
         // Another allocator that was perhaps never loaded, and a loss without more processor time.
-        let same = |change| Trial { change, few: Some(plain[0]), many: Some(plain[1]) };
+        let same = |change| ChangeTrial { change, few: Some(plain[0]), many: Some(plain[1]) };
         let all = Experiments { trials: vec![same(Change::OtherAllocator)], ..all };
         assert_eq!(refuted(&all.examine(&KERNEL)), []);
         let all =
@@ -412,7 +412,8 @@ mod tests {
     #[test]
     fn only_what_makes_the_workers_more_efficient_is_the_cause_of_their_loss() {
         let examined = |few, many| {
-            let trial = Trial { change: Change::InputInMemory, few: Some(cost(few, 1.0)), many: Some(cost(many, 1.0)) };
+            let trial =
+                ChangeTrial { change: Change::InputInMemory, few: Some(cost(few, 1.0)), many: Some(cost(many, 1.0)) };
             let plain = [cost(10.0, 1.0), cost(9.0, 1.0)];
             let all = Experiments {
                 workers: [1, 2],

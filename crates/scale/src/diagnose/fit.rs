@@ -5,7 +5,7 @@
 use crate::diagnose::lack_of_fit;
 use crate::diagnose::law::{Law, Shape};
 use crate::diagnose::noise::{Interval, Noise};
-use crate::diagnose::simplex::{Place, bottoms, nearby};
+use crate::diagnose::simplex::{Position, bottoms, nearby};
 use crate::diagnose::times::Point;
 
 /// A law with its parameters.
@@ -54,7 +54,7 @@ struct Search<'s> {
     law: Law,
     workers: &'s [f64],
     /// The places to start from.
-    starts: Vec<Place>,
+    starts: Vec<Position>,
 }
 
 impl<'s> Search<'s> {
@@ -95,18 +95,18 @@ impl<'s> Search<'s> {
         (mean, (sums.1 - mean * sums.0).max(0.0))
     }
 
-    fn squares(&self, logs: &[f64], place: Place) -> f64 {
+    fn squares(&self, logs: &[f64], place: Position) -> f64 {
         self.first(logs, stretched(place)).1
     }
 
-    fn fitted(&self, logs: &[f64], place: Place) -> Fitted {
+    fn fitted(&self, logs: &[f64], place: Position) -> Fitted {
         let shape = stretched(place);
         Fitted { law: self.law, first_seconds: self.first(logs, shape).0.exp(), shape }
     }
 }
 
 /// Maps a place in the search square to parameters. Small parameters matter most, so they get most of the square.
-fn stretched(place: Place) -> Shape {
+fn stretched(place: Position) -> Shape {
     place.map(|side| side.powi(4))
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Sketch<'p> {
     workers: Vec<f64>,
     logs: Vec<f64>,
     fitted: Fitted,
-    starts: Vec<Place>,
+    starts: Vec<Position>,
     squares: f64,
     /// Akaike's criterion for small samples.
     pub(crate) aicc: f64,

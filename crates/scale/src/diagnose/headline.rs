@@ -1,7 +1,7 @@
 //! The first sentence for a reader: whether more workers help, and up to how many.
 
-use crate::diagnose::curve::{Curve, Verdict};
-use crate::diagnose::region::{Region, Trend};
+use crate::diagnose::curve::{Curve, FittedLaw};
+use crate::diagnose::region::{BestRegion, Trend};
 use crate::diagnose::times::Point;
 
 /// Whether more workers help.
@@ -57,7 +57,7 @@ impl Curve {
         let (best, base) = (self.best_point(), self.base());
         if self.points.len() == 1 {
             Help::One
-        } else if self.verdict == Verdict::Flat {
+        } else if self.verdict == FittedLaw::Flat {
             Help::Flat
         } else if best.workers == base.workers {
             let seen = |trend| self.regions.iter().any(|region| region.trend == trend);
@@ -180,7 +180,7 @@ impl Curve {
     fn enough(&self) -> Option<u64> {
         let best = self.best_point();
         let enough = self.points.iter().find(|point| !self.is_faster(best, point))?.workers;
-        let rises = |region: &Region| region.trend == Trend::Loss && (enough..best.workers).contains(&region.from);
+        let rises = |region: &BestRegion| region.trend == Trend::Loss && (enough..best.workers).contains(&region.from);
         self.regions.iter().any(rises).then_some(enough)
     }
 

@@ -1,6 +1,6 @@
 //! The law that the times follow, in plain words, with what it predicts.
 
-use crate::diagnose::curve::{Curve, POINTS_MIN, Predicted, Verdict};
+use crate::diagnose::curve::{Curve, FittedLaw, POINTS_MIN, Predicted};
 use crate::diagnose::fit::Fit;
 use crate::diagnose::law::Law;
 
@@ -11,12 +11,12 @@ impl Curve {
     /// Returns the law in plain words; empty if there is nothing to say about it.
     pub(crate) fn law_sentence(&self) -> String {
         match &self.verdict {
-            Verdict::Flat => String::new(),
-            Verdict::TooFew if self.points.len() == 1 => String::new(),
-            Verdict::TooFew => self.too_few(),
-            Verdict::NoLaw => format!("{}, so nothing is said about other numbers.", self.no_law()),
-            Verdict::Several(laws) => self.several(laws),
-            Verdict::Law(law) => self.one_law(*law),
+            FittedLaw::Flat => String::new(),
+            FittedLaw::TooFew if self.points.len() == 1 => String::new(),
+            FittedLaw::TooFew => self.too_few(),
+            FittedLaw::NoLaw => format!("{}, so nothing is said about other numbers.", self.no_law()),
+            FittedLaw::Several(laws) => self.several(laws),
+            FittedLaw::Law(law) => self.one_law(*law),
         }
     }
 

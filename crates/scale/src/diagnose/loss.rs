@@ -10,7 +10,7 @@
 
 use gristmill_counters::sleep::Sleep;
 
-use crate::diagnose::account::{Account, Part, place};
+use crate::diagnose::account::{Account, TimePart, place};
 use crate::diagnose::asleep::{is_on_futex, joined, of_sleep};
 use crate::diagnose::cause::{Cause, Object};
 use crate::diagnose::kernel_work::KernelWork;
@@ -25,7 +25,7 @@ pub struct Loss {
     /// The loss as a share of all thread-seconds.
     pub share: f64,
     /// The parts that grew, in thread-seconds, the largest growth first.
-    pub grown: Vec<(Part, f64)>,
+    pub grown: Vec<(TimePart, f64)>,
     /// The kinds of system time that grew, the largest growth first. Empty if samples do not show them.
     pub grown_in_kernel: Vec<(KernelWork, f64)>,
     /// The share of the time in which no thread was runnable.
@@ -109,7 +109,7 @@ impl Loss {
 
     fn cause(&self, few: &Account, many: &Account) -> Cause {
         // Processors that nobody waits for, while workers sleep, are not what the workers lack.
-        let sleeps = matches!(self.standing_out(), Some((Part::Blocked(_), _))) && few.queue < QUEUE_MIN;
+        let sleeps = matches!(self.standing_out(), Some((TimePart::Blocked(_), _))) && few.queue < QUEUE_MIN;
         if is_busy_already(few, many) && !sleeps {
             return Cause::Busy { workers: few.counted.workers, processors: few.busy(), queue: few.queue };
         }
@@ -119,9 +119,9 @@ impl Loss {
             return if is_helped { Cause::Helped { workers, processors } } else { Cause::None };
         }
         match self.standing_out() {
-            Some((Part::User | Part::System, _)) | None if is_repeated(few, many) => Cause::Repeated,
-            Some((Part::System, more)) if !self.grown_in_kernel.is_empty() => self.in_kernel(more),
-            Some((Part::Waiting, more)) if many.is_estimate && many.asleep() > ASLEEP_MAX * more => Cause::Mixed,
+            Some((TimePart::User | TimePart::System, _)) | None if is_repeated(few, many) => Cause::Repeated,
+            Some((TimePart::System, more)) if !self.grown_in_kernel.is_empty() => self.in_kernel(more),
+            Some((TimePart::Waiting, more)) if many.is_estimate && many.asleep() > ASLEEP_MAX * more => Cause::Mixed,
             Some((part, more)) => of_part(part, more, few, many),
             None if self.is_of_lock(few, many) => Cause::Lock,
             None => self.object().map_or(Cause::Mixed, Cause::Shared),
@@ -129,7 +129,7 @@ impl Loss {
     }
 
     /// Returns the part that makes up more than half of the loss, if there is one.
-    pub(super) fn standing_out(&self) -> Option<(Part, f64)> {
+    pub(super) fn standing_out(&self) -> Option<(TimePart, f64)> {
         self.grown.first().copied().filter(|(_, more)| *more >= CAUSE_MIN * self.all())
     }
 
@@ -152,7 +152,7 @@ impl Loss {
     /// Returns by how much sleep for an object and the work of the kernel for it grew.
     pub(super) fn grown_for(&self, object: Object) -> f64 {
         let (wait, works) = object.costs();
-        self.grown_by(&[Part::Blocked(wait)]) + self.grown_by_work(works)
+        self.grown_by(&[TimePart::Blocked(wait)]) + self.grown_by_work(works)
     }
 
     pub(super) fn grown_by_work(&self, works: &[KernelWork]) -> f64 {
@@ -202,13 +202,13 @@ impl Loss {
         self.is_by_rest() && !matches!(self.cause, Cause::Lock | Cause::Asleep | Cause::Blocked(Sleep::AddressSpace))
     }
 
-    fn grown_by(&self, parts: &[Part]) -> f64 {
+    fn grown_by(&self, parts: &[TimePart]) -> f64 {
         self.grown.iter().filter(|(part, _)| parts.contains(part)).map(|(_, more)| more).sum()
     }
 
     /// Returns by how much all that a lock costs grew: sleep, and time to spin and to wake others.
     pub(super) fn grown_by_lock(&self) -> f64 {
-        let costs = |part: Part| is_on_futex(part) || matches!(part, Part::User | Part::System);
+        let costs = |part: TimePart| is_on_futex(part) || matches!(part, TimePart::User | TimePart::System);
         self.grown.iter().filter(|(part, _)| costs(*part)).map(|(_, more)| more).sum()
     }
 
@@ -259,18 +259,20 @@ fn gains_less(few: &Account, many: &Account) -> bool {
     gain < expected * (1.0 - LOSS_MIN)
 }
 
-fn of_part(part: Part, more: f64, few: &Account, many: &Account) -> Cause {
+fn of_part(part: TimePart, more: f64, few: &Account, many: &Account) -> Cause {
     let waits = many.counted.waits.saturating_sub(few.counted.waits) as f64;
     match part {
-        Part::Absent => Cause::Serial,
-        Part::Waiting => Cause::Crowded,
-        Part::User => Cause::Slower,
-        Part::Blocked(wait) => of_sleep(wait, more, waits, many),
-        Part::System if are_of_kernel(FAULTS_MIN, more, few, many, |account| account.counted.faults) => Cause::Faults,
-        Part::System if are_of_kernel(SWITCHES_MIN, more, few, many, |account| account.counted.waits) => {
+        TimePart::Absent => Cause::Serial,
+        TimePart::Waiting => Cause::Crowded,
+        TimePart::User => Cause::Slower,
+        TimePart::Blocked(wait) => of_sleep(wait, more, waits, many),
+        TimePart::System if are_of_kernel(FAULTS_MIN, more, few, many, |account| account.counted.faults) => {
+            Cause::Faults
+        }
+        TimePart::System if are_of_kernel(SWITCHES_MIN, more, few, many, |account| account.counted.waits) => {
             Cause::Switches
         }
-        Part::System => Cause::Kernel,
+        TimePart::System => Cause::Kernel,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use gristmill_counters::sleep::Sleep;
 
-use super::account::Part;
+use super::account::TimePart;
 use super::cause::{Cause, Object};
 use super::loss::{Loss, QUEUE_MIN};
 
@@ -54,7 +54,7 @@ impl Loss {
     }
 
     /// Names what makes up most of the loss, with its thread-seconds; `part` grew most, by `more`.
-    fn named(&self, part: Part, more: f64) -> (f64, String) {
+    fn named(&self, part: TimePart, more: f64) -> (f64, String) {
         match (self.cause, part) {
             (Cause::Lock, _) if self.standing_out().is_none() => (
                 self.grown_by_lock(),
@@ -70,16 +70,16 @@ impl Loss {
                 }
                 .to_owned(),
             ),
-            (_, Part::User) => (more, "more user time for the same work".to_owned()),
-            (_, Part::System) => (more, "system time".to_owned()),
-            (_, Part::Absent) => (more, "time before workers began or after they ended".to_owned()),
+            (_, TimePart::User) => (more, "more user time for the same work".to_owned()),
+            (_, TimePart::System) => (more, "system time".to_owned()),
+            (_, TimePart::Absent) => (more, "time before workers began or after they ended".to_owned()),
             _ => (more, part.to_string()),
         }
     }
 
     /// Returns what workers slept for on futexes, as far as samples tell.
     fn lock_or_queue(&self) -> &'static str {
-        let is_lock = self.grown.iter().any(|(part, _)| *part == Part::Blocked(Sleep::Lock));
+        let is_lock = self.grown.iter().any(|(part, _)| *part == TimePart::Blocked(Sleep::Lock));
         if is_lock { "a lock" } else { "a lock or a queue" }
     }
 

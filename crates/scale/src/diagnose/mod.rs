@@ -29,14 +29,14 @@
 //! docs/bibliography.md):
 //!
 //! ```
-//! use gristmill_scale::diagnose::{Circumstances, Conclusion, Curve, Law, Times, Verdict};
+//! use gristmill_scale::diagnose::{Circumstances, Conclusion, Curve, FittedLaw, Law, Times};
 //!
 //! let mut times = Times::default();
 //! for (workers, seconds) in [(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)] {
 //!     times.add(workers, seconds)?;
 //! }
 //! let curve = Curve::of(&times)?;
-//! assert_eq!(curve.verdict, Verdict::Law(Law::Universal));
+//! assert_eq!(curve.verdict, FittedLaw::Law(Law::Universal));
 //! assert_eq!(curve.best.workers, 16);
 //! println!("{}", Conclusion::of(&curve, &Circumstances::default()).sentence());
 //! # Ok::<(), gristmill_scale::diagnose::Error>(())
@@ -65,18 +65,18 @@ mod conclusion;
 #[cfg(test)]
 mod simulation;
 
-pub use account::{Account, Counted, Moment, Part, Seen};
+pub use account::{Account, Counted, Moment, Seen, TimePart};
 pub use cause::{Cause, Object};
 pub use change::Change;
 pub use conclusion::{Circumstances, Conclusion, Disturbance, Failure, Statement};
-pub use curve::{Best, Curve, Predicted, Verdict};
-pub use experiment::{Cost, Effect, Experiments, Finding, Findings, Spread, Trial};
+pub use curve::{Best, Curve, FittedLaw, Predicted};
+pub use experiment::{ChangeTrial, Cost, Effect, Experiments, Finding, Findings, Spread};
 pub use fit::{Fit, Fitted};
 pub use headline::Help;
 pub use kernel_work::KernelWork;
 pub use law::Law;
 pub use loss::Loss;
 pub use noise::Interval;
-pub use region::{Region, Trend};
+pub use region::{BestRegion, Trend};
 pub use suspect::{Prediction, Suspect};
 pub use times::{Error, Point, Times};

@@ -18,7 +18,7 @@ pub enum Trend {
 
 /// A region of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
+pub struct BestRegion {
     /// The number of workers at its beginning.
     pub from: u64,
     /// The number of workers at its end.
@@ -33,8 +33,8 @@ const GAIN: f64 = -0.152;
 const LOSS: f64 = 0.0426;
 
 /// Returns the regions between neighbouring points. Regions of equal trend are merged.
-pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<Region> {
-    let mut regions: Vec<Region> = Vec::new();
+pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<BestRegion> {
+    let mut regions: Vec<BestRegion> = Vec::new();
     for pair in points.windows(2) {
         let [few, many] = pair else { continue };
         let change = (many.median() / few.median()).ln();
@@ -49,7 +49,7 @@ pub fn regions(points: &[Point], noise: Option<Noise>) -> Vec<Region> {
         };
         match regions.last_mut() {
             Some(last) if last.trend == trend => last.to = many.workers,
-            _ => regions.push(Region { from: few.workers, to: many.workers, trend }),
+            _ => regions.push(BestRegion { from: few.workers, to: many.workers, trend }),
         }
     }
     regions

@@ -7,7 +7,7 @@
 //! 3. A second, small simplex starts there, because the first may have collapsed on the way.
 
 /// A place in the square. For a function of one number the second coordinate stays 0.
-pub type Place = [f64; 2];
+pub type Position = [f64; 2];
 
 const BOTTOMS_MAX: usize = 3;
 /// The distance below which two bottoms are one.
@@ -15,12 +15,12 @@ const APART: f64 = 0.02;
 const STEPS_MAX: usize = 100;
 
 /// Returns the lowest places of `f` and their values, the lowest first: at most three, one per valley.
-pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(Place, f64)> {
+pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Position) -> f64) -> Vec<(Position, f64)> {
     let dimensions = if second.len() == 1 { 1 } else { 2 };
-    let lowest = |places: &mut dyn Iterator<Item = Place>| {
+    let lowest = |places: &mut dyn Iterator<Item = Position>| {
         places.map(|place| (place, f(place))).min_by(|a, b| a.1.total_cmp(&b.1)).expect("a grid has places")
     };
-    let mut found: Vec<(Place, f64)> = Vec::new();
+    let mut found: Vec<(Position, f64)> = Vec::new();
     for column in first {
         let start = lowest(&mut second.iter().map(|row| [*column, *row]));
         // A long step may cross a kink into another valley; a short one may stop on a slope.
@@ -30,9 +30,10 @@ pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(
         }
     }
     found.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let mut apart: Vec<(Place, f64)> = Vec::new();
+    let mut apart: Vec<(Position, f64)> = Vec::new();
     for bottom in found {
-        let is_near = |other: &(Place, f64)| [0, 1].iter().all(|side| (other.0[*side] - bottom.0[*side]).abs() < APART);
+        let is_near =
+            |other: &(Position, f64)| [0, 1].iter().all(|side| (other.0[*side] - bottom.0[*side]).abs() < APART);
         if apart.len() < BOTTOMS_MAX && !apart.iter().any(is_near) {
             apart.push(bottom);
         }
@@ -41,19 +42,19 @@ pub fn bottoms(first: &[f64], second: &[f64], f: impl Fn(Place) -> f64) -> Vec<(
 }
 
 /// Returns the lowest place near one of `starts`, less precisely.
-pub fn nearby(dimensions: usize, starts: &[Place], f: impl Fn(Place) -> f64) -> Place {
-    let bottom = |start: &Place| walk(dimensions, (*start, f(*start)), 0.02, 5e-4, &f);
+pub fn nearby(dimensions: usize, starts: &[Position], f: impl Fn(Position) -> f64) -> Position {
+    let bottom = |start: &Position| walk(dimensions, (*start, f(*start)), 0.02, 5e-4, &f);
     starts.iter().map(bottom).min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is a start").0
 }
 
 fn walk(
     dimensions: usize,
-    start: (Place, f64),
+    start: (Position, f64),
     length: f64,
     length_min: f64,
-    f: &impl Fn(Place) -> f64,
-) -> (Place, f64) {
-    let valued = |place: Place| {
+    f: &impl Fn(Position) -> f64,
+) -> (Position, f64) {
+    let valued = |place: Position| {
         let inside = place.map(|side| (1.0 - (1.0 - side.abs()).abs()).clamp(0.0, 1.0));
         (inside, f(inside))
     };
@@ -98,7 +99,7 @@ fn walk(
 mod tests {
     use super::*;
 
-    fn found(dimensions: usize, f: impl Fn(Place) -> f64) -> (Place, f64) {
+    fn found(dimensions: usize, f: impl Fn(Position) -> f64) -> (Position, f64) {
         let grid: Vec<f64> = (0..9).map(|at| f64::from(at) / 8.0).collect();
         bottoms(&grid, if dimensions == 1 { &[0.0] } else { &grid }, f)[0]
     }

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::diagnose::curve::{Verdict, sketches, verdict};
+use crate::diagnose::curve::{FittedLaw, sketches, verdict};
 use crate::diagnose::law::Law;
 use crate::diagnose::noise::{Noise, normal};
 use crate::diagnose::times::Point;
@@ -49,7 +49,7 @@ const RUNS: usize = 3;
 /// The curves drawn for each noise and each set of numbers.
 const DRAWS: u64 = 3;
 
-fn drawn(time: Time, workers: &[u64], noise: f64, rng: &mut Rng) -> Verdict {
+fn drawn(time: Time, workers: &[u64], noise: f64, rng: &mut Rng) -> FittedLaw {
     let mut point = |workers: &u64| {
         let once = |_| 10.0 * time(*workers as f64) * (noise * normal(rng)).exp();
         let mut seconds: Vec<f64> = (0..RUNS).map(once).collect();
@@ -61,7 +61,7 @@ fn drawn(time: Time, workers: &[u64], noise: f64, rng: &mut Rng) -> Verdict {
 }
 
 /// Returns the share of verdicts for which this holds, among curves of all noises and sets of numbers.
-fn share(name: &str, time: Time, is: impl Fn(&Verdict) -> bool) -> f64 {
+fn share(name: &str, time: Time, is: impl Fn(&FittedLaw) -> bool) -> f64 {
     let mut rng = Rng::with_seed(44);
     let (mut count, mut all) = (0, 0);
     for (noise, workers) in NOISES.iter().flat_map(|noise| NUMBERS.map(|workers| (noise, workers))) {
@@ -78,14 +78,14 @@ fn share(name: &str, time: Time, is: impl Fn(&Verdict) -> bool) -> f64 {
 /// were nine of ten of these curves.
 #[test]
 fn at_most_one_in_twenty_curves_that_follow_no_law_is_given_one() {
-    let named = |(name, time): (&str, Time)| share(name, time, |verdict| matches!(verdict, Verdict::Law(_)));
+    let named = |(name, time): (&str, Time)| share(name, time, |verdict| matches!(verdict, FittedLaw::Law(_)));
     let mean = LAWLESS.map(named).iter().sum::<f64>() / LAWLESS.len() as f64;
     assert!(mean <= 0.05, "{mean}");
 }
 
 #[test]
 fn the_law_of_a_curve_is_found_in_nine_of_ten_cases() {
-    let found = |(name, law, time): (&str, Law, Time)| share(name, time, |verdict| *verdict == Verdict::Law(law));
+    let found = |(name, law, time): (&str, Law, Time)| share(name, time, |verdict| *verdict == FittedLaw::Law(law));
     let mean = LAWFUL.map(found).iter().sum::<f64>() / LAWFUL.len() as f64;
     assert!(mean >= 0.9, "{mean}");
 }

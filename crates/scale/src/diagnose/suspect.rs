@@ -4,7 +4,7 @@ use std::fmt;
 
 use gristmill_counters::sleep::Sleep;
 
-use crate::diagnose::account::Part;
+use crate::diagnose::account::TimePart;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::change::Change;
 use crate::diagnose::kernel_work::KernelWork;
@@ -78,14 +78,14 @@ impl Suspect {
             Cause::Mixed => {
                 // What hardly grew is not the cause, whatever an experiment on short runs seems to show.
                 let whole: f64 = loss.grown.iter().map(|(_, more)| more).sum();
-                let has = |part: fn(&Part) -> bool| {
+                let has = |part: fn(&TimePart) -> bool| {
                     loss.grown.iter().any(|(grown, more)| part(grown) && *more >= SHARE_MIN * whole)
                 };
                 let mut all = vec![Memory, SharedLines, SharedCores, Spinning, MoreWork];
-                if has(|part| matches!(part, Part::Blocked(wait) if wait.is_on_futex())) {
+                if has(|part| matches!(part, TimePart::Blocked(wait) if wait.is_on_futex())) {
                     all.extend([Contention, Allocator]);
                 }
-                if has(|part| *part == Part::System) {
+                if has(|part| *part == TimePart::System) {
                     all.extend([FreshMemory, HugePages]);
                 }
                 all

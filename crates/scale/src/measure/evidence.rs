@@ -10,10 +10,10 @@
 use std::fmt::Write;
 use std::io;
 
-use crate::diagnose::{Account, Cause, Counted, Finding, Findings, Loss, Part};
+use crate::diagnose::{Account, Cause, Counted, Finding, Findings, Loss, TimePart};
 
 use super::experiments::section;
-use crate::run::command::{End, Once, Program};
+use crate::run::command::{End, Launcher, Once};
 use crate::run::look::Look;
 use crate::run::rounds::Series;
 use crate::section::Section;
@@ -23,7 +23,7 @@ use gristmill_report::text::escape;
 /// The accounts of all numbers of workers that ran.
 pub struct Evidence {
     /// The accounts, each with what is known of its runs.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AccountRow>,
     /// The average slowdown of the sampled runs against the timed ones: 0.03 is three percent.
     longer: f64,
     /// True if other programs took too much of the processors.
@@ -36,7 +36,7 @@ pub struct Evidence {
 
 /// An account, and how sure it is.
 #[derive(Clone)]
-pub struct Row {
+pub struct AccountRow {
     pub account: Account,
     /// The times of the timed runs.
     times: Tally,
@@ -45,7 +45,7 @@ pub struct Row {
 }
 
 /// Runs once with each number of workers that has not failed. Returns a signal if this program was asked to end.
-pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
+pub fn gather(program: &Launcher, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
     let mut evidence =
         Evidence { rows: Vec::new(), longer: 0.0, disturbed: false, despite_load: false, findings: None };
     let (mut timed, mut watched) = (0.0, 0.0);
@@ -62,7 +62,7 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
         watched += run.seconds;
         evidence.disturbed |= run.load.is_some_and(|load| load.disturbs());
         let seconds: Vec<f64> = series.runs.iter().map(|run| run.seconds).collect();
-        evidence.rows.push(Row {
+        evidence.rows.push(AccountRow {
             account: Account::of(counted(series.workers, median), &look.seen()),
             times: Tally::of(&seconds),
             sampled_rest: rest(&counted(series.workers, &run)),
@@ -74,7 +74,7 @@ pub fn gather(program: &Program, all: &[Series], mut begins: impl FnMut(u64)) ->
 
 /// Runs until other programs do not disturb and it takes about as long as the timed runs, or often enough. Returns the
 /// least disturbed run with its samples.
-fn sampled(program: &Program, workers: u64, timed: f64) -> io::Result<Result<(Once, Look), End>> {
+fn sampled(program: &Launcher, workers: u64, timed: f64) -> io::Result<Result<(Once, Look), End>> {
     let mut best: Option<(Once, Look)> = None;
     for _ in 0..ATTEMPTS {
         let mut look = Look::new(workers);
@@ -125,7 +125,7 @@ const REST_NONE: f64 = 0.05;
 
 impl Evidence {
     /// Returns the rows of the fewest workers, and of the most for which there are processors.
-    fn compared(&self, processors: u64) -> Option<(&Row, &Row)> {
+    fn compared(&self, processors: u64) -> Option<(&AccountRow, &AccountRow)> {
         let few = self.rows.first()?;
         let room = self.rows.iter().rev().find(|row| row.account.counted.workers <= processors);
         Some((few, room.filter(|many| many.account.counted.workers > few.account.counted.workers)?))
@@ -202,7 +202,7 @@ impl Evidence {
         for head in ["all", "user", "system", "waiting", "blocked", "absent"] {
             write!(text, "{head:>10}").expect("a string takes everything");
         }
-        for Row { account, .. } in &self.rows {
+        for AccountRow { account, .. } in &self.rows {
             let Account { counted, waiting, absent, .. } = account;
             let blocked = account.asleep();
             write!(text, "\n{:>8}", counted.workers).expect("a string takes everything");
@@ -212,7 +212,7 @@ impl Evidence {
             let blocked_by = account
                 .parts()
                 .into_iter()
-                .filter(|(part, seconds)| matches!(part, Part::Blocked(_)) && *seconds > 0.05 * account.whole());
+                .filter(|(part, seconds)| matches!(part, TimePart::Blocked(_)) && *seconds > 0.05 * account.whole());
             for (part, seconds) in blocked_by {
                 write!(text, "  {part} {seconds:.3}").expect("a string takes everything");
             }
@@ -254,7 +254,7 @@ impl Evidence {
         let rows: String = self
             .rows
             .iter()
-            .map(|Row { account, .. }| {
+            .map(|AccountRow { account, .. }| {
                 let Account { counted, waiting, absent, .. } = account;
                 let blocked = account.asleep();
                 let bar: String = [counted.user, counted.system, *waiting, blocked, *absent]
@@ -279,7 +279,7 @@ impl Evidence {
                     .iter()
                     .filter(|(_, seconds)| *seconds > 0.01 * account.whole())
                     .map(|(part, seconds)| match part {
-                        Part::System if !works.is_empty() => format!("{part} {seconds:.3} s (for {})", works.join(", ")),
+                        TimePart::System if !works.is_empty() => format!("{part} {seconds:.3} s (for {})", works.join(", ")),
                         _ => format!("{part} {seconds:.3} s"),
                     })
                     .collect();
@@ -302,7 +302,7 @@ impl Evidence {
     }
 }
 
-impl Row {
+impl AccountRow {
     /// Returns whether workers did not run for as long in the sampled run as in the timed one.
     fn agrees(&self) -> bool {
         let [timed, sampled] = [rest(&self.account.counted), self.sampled_rest];
@@ -317,14 +317,14 @@ mod tests {
     use gristmill_counters::sleep::Sleep;
 
     /// Runs of this many workers, whose threads ran for a second together, and slept for the rest.
-    fn row(workers: u64, times: &[f64], sampled_rest: f64) -> Row {
+    fn row(workers: u64, times: &[f64], sampled_rest: f64) -> AccountRow {
         let counted = Counted { workers, seconds: Tally::of(times).median, user: 1.0, ..Counted::default() };
         let mut seen = Seen::default();
         seen.add(&Moment { runnable: 0, asleep: vec![Sleep::Pipe; workers as usize] }, 1.0, workers);
-        Row { account: Account::of(counted, &seen), times: Tally::of(times), sampled_rest }
+        AccountRow { account: Account::of(counted, &seen), times: Tally::of(times), sampled_rest }
     }
 
-    fn sentence(few: Row, many: Row) -> String {
+    fn sentence(few: AccountRow, many: AccountRow) -> String {
         let evidence =
             Evidence { rows: vec![few, many], longer: 0.0, disturbed: false, despite_load: false, findings: None };
         evidence.sentence(2).expect("a sentence")

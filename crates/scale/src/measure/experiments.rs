@@ -4,20 +4,20 @@ use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::diagnose::{Change, Cost, Experiments, Findings, Loss, Spread, Suspect, Trial};
+use crate::diagnose::{Change, ChangeTrial, Cost, Experiments, Findings, Loss, Spread, Suspect};
 use gristmill_counters::card::Card;
 
 use crate::request::When;
-use crate::run::beside::{self, Work};
+use crate::run::beside::{self, BesideWork};
 use crate::run::circumstances::Circumstances;
-use crate::run::command::{End, Once, Program};
+use crate::run::command::{End, Launcher, Once};
 use crate::run::rounds::Series;
 use crate::section::Section;
 use gristmill_report::tally::Tally;
 use gristmill_report::text::escape;
 
 /// The machine, as far as experiments depend on it.
-pub struct Place {
+pub struct Surroundings {
     /// Half of the processors, each on a core of its own where there are enough.
     half: Vec<usize>,
     /// All processors that may be used.
@@ -49,9 +49,9 @@ const LIBRARIES: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-lin
 /// Allocators that are preloaded, in the order of preference.
 const ALLOCATORS: [&str; 3] = ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"];
 
-impl Place {
+impl Surroundings {
     /// Describes this machine, of which `processors` may be used at once.
-    pub fn here(card: &Card, processors: u64, despite_load: bool) -> Place {
+    pub fn here(card: &Card, processors: u64, despite_load: bool) -> Surroundings {
         let topology = &card.topology;
         let mut allowed = topology.allowed.clone();
         let rank = |cpu: &usize| {
@@ -64,7 +64,7 @@ impl Place {
         allowed.truncate(half);
         let cache = topology.last_level_bytes().unwrap_or(0).saturating_mul(2);
         let allocator = std::env::var_os("GRISTMILL_ALLOCATOR").filter(|path| !path.is_empty()).or_else(installed);
-        Place {
+        Surroundings {
             half: allowed,
             processors,
             despite_load,
@@ -99,8 +99,8 @@ impl Place {
             Change::InputInMemory => is_ours.then(Circumstances::default),
             Change::HalfProcessors => (!self.half.is_empty())
                 .then(|| Circumstances { processors: self.half.clone(), ..Circumstances::default() }),
-            Change::BesideComputing => fits.then(|| beside(Work::Compute)),
-            Change::BesideReading => fits.then(|| beside(Work::Read { bytes: self.read_bytes })),
+            Change::BesideComputing => fits.then(|| beside(BesideWork::Compute)),
+            Change::BesideReading => fits.then(|| beside(BesideWork::Read { bytes: self.read_bytes })),
             Change::HugePages => (self.huge_pages == "madvise")
                 .then(|| variable("GLIBC_TUNABLES", OsString::from("glibc.malloc.hugetlb=1"), ':')),
             Change::SmallPages => {
@@ -118,10 +118,10 @@ fn installed() -> Option<OsString> {
 
 /// Makes the experiments that tell the suspects of a loss apart. Returns a signal if this program was asked to end.
 pub fn make(
-    program: &Program,
+    program: &Launcher,
     all: &[Series],
     (loss, busy): (&Loss, f64),
-    place: &Place,
+    place: &Surroundings,
     when: When,
     mut begins: impl FnMut(Change),
 ) -> io::Result<Result<Option<Findings>, i32>> {
@@ -176,14 +176,14 @@ pub fn make(
         if change == Change::BesideComputing {
             experiments.computing_growth = Some(beside::computing_growth(workers[1] - workers[0])?);
         }
-        experiments.trials.push(Trial { change, few: costs[0], many: costs[1] });
+        experiments.trials.push(ChangeTrial { change, few: costs[0], many: costs[1] });
     }
     Ok(Ok((!experiments.trials.is_empty()).then(|| experiments.examine(&suspects))))
 }
 
 /// Runs under changed circumstances. Returns no cost if the command failed, or others disturbed all runs.
 fn cost_of(
-    program: &Program,
+    program: &Launcher,
     workers: u64,
     circumstances: &Circumstances,
     despite_load: bool,
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn what_an_experiment_rules_out_is_crossed_out() {
         let cost = |seconds, processor| Cost { seconds, processor, faults: 100 };
-        let half = Trial { change: Change::HalfProcessors, few: None, many: Some(cost(1.523, 1.39)) };
+        let half = ChangeTrial { change: Change::HalfProcessors, few: None, many: Some(cost(1.523, 1.39)) };
         let plain = [cost(0.969, 0.94), cost(1.392, 1.381)];
         let trials = vec![half];
         let experiments =
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn only_experiments_that_fit_the_machine_are_made() {
-        let place = |processors, huge_pages: &str| Place {
+        let place = |processors, huge_pages: &str| Surroundings {
             half: vec![0],
             processors,
             read_bytes: 1 << 20,
@@ -313,7 +313,7 @@ mod tests {
             despite_load: false,
             allocator: None,
         };
-        let possible = |place: &Place, missing, busy| {
+        let possible = |place: &Surroundings, missing, busy| {
             Change::ALL
                 .into_iter()
                 .filter(|change| place.circumstances(*change, missing, busy, false).is_some())
@@ -324,7 +324,7 @@ mod tests {
         // One worker keeps both processors busy, or three are missing.
         assert_eq!(possible(&place(2, "always"), 1, 2.0), [HalfProcessors, SmallPages]);
         assert_eq!(possible(&place(2, "never"), 3, 1.0), [HalfProcessors]);
-        let other = Place { half: Vec::new(), allocator: Some("/lib/other.so".into()), ..place(2, "never") };
+        let other = Surroundings { half: Vec::new(), allocator: Some("/lib/other.so".into()), ..place(2, "never") };
         assert_eq!(possible(&other, 1, 2.0), [OtherAllocator]);
     }
 }

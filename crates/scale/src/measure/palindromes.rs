@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gristmill_counters::card::Card;
-use gristmill_counters::ceilings::Plan;
+use gristmill_counters::ceilings::Measurements;
 use gristmill_counters::stream;
 
 use super::phase_table::medians;
@@ -23,14 +23,14 @@ use crate::section::{Section, shown};
 
 /// A run that counts one file as often as there are files, without reading.
 pub struct Control {
-    input: Input,
+    input: Texts,
     /// The bytes between caches and memory for each byte of the input, at most.
     traffic: u64,
 }
 
 /// The files that the runs read.
 #[derive(Debug, Default, PartialEq)]
-struct Input {
+struct Texts {
     files: u64,
     bytes: u64,
     /// The file that is nearest to the mean in size.
@@ -53,7 +53,7 @@ impl Control {
         if words[0] != "palindromes" || has("-o") || has("--output") || has("--constant") {
             return Ok(None);
         }
-        let Some(input) = Input::of(&own.reads).filter(|input| {
+        let Some(input) = Texts::of(&own.reads).filter(|input| {
             input.files >= FILES_PER_WORKER * workers_max
                 && input.bytes / input.files <= applications.constant_bytes_max / 2
         }) else {
@@ -88,7 +88,7 @@ impl Control {
         let (threads, seconds) =
             fits.filter_map(|series| Some((series.workers, series.median()?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
         let card = Card::here();
-        let plan = Plan::new(&card, Path::new("/"));
+        let plan = Measurements::new(&card, Path::new("/"));
         let used = &card.topology.allowed[..(threads as usize).min(card.topology.allowed.len())];
         let rates = stream::measure(used, plan.array_bytes, PASSES);
         let (rate, ceiling) = (self.traffic as f64 * self.input.bytes as f64 / seconds, rates.copy.max(rates.read));
@@ -148,19 +148,19 @@ const LIMITS_MIN: f64 = 0.5;
 /// The difference of efficiency that reading must make to be a limit.
 const READING_MIN: f64 = 0.1;
 
-impl Input {
+impl Texts {
     /// Describes the files that are read. `None` if they are not known before the run.
-    fn of(reads: &Reads) -> Option<Input> {
+    fn of(reads: &Reads) -> Option<Texts> {
         let files = reads.files()?;
         let bytes: u64 = files.iter().map(|file| file.bytes).sum();
         let mean = bytes / (files.len() as u64).max(1);
         let typical = files.iter().min_by_key(|file| file.bytes.abs_diff(mean))?;
-        Some(Input { files: files.len() as u64, bytes, typical: typical.path.clone() })
+        Some(Texts { files: files.len() as u64, bytes, typical: typical.path.clone() })
     }
 }
 
 /// A row of the table: a number of workers.
-struct Row {
+struct WorkersRow {
     workers: u64,
     seconds: f64,
     /// The seconds of a worker on average.
@@ -170,10 +170,10 @@ struct Row {
     without_reading: Option<f64>,
 }
 
-fn rows(series: &[Series], control: &[Series]) -> Vec<Row> {
+fn rows(series: &[Series], control: &[Series]) -> Vec<WorkersRow> {
     let row = |(workers, phases): (u64, crate::run::phases::Phases)| {
         let series = series.iter().find(|series| series.workers == workers)?;
-        Some(Row {
+        Some(WorkersRow {
             workers,
             seconds: series.median()?,
             reading: phases.reading() / workers as f64,
@@ -186,13 +186,13 @@ fn rows(series: &[Series], control: &[Series]) -> Vec<Row> {
 }
 
 /// Returns `E = (T1 / Tk) / k` of one of the times of a row.
-fn efficiency(rows: &[Row], row: &Row, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+fn efficiency(rows: &[WorkersRow], row: &WorkersRow, of: impl Fn(&WorkersRow) -> Option<f64>) -> Option<f64> {
     let first = rows.first()?;
     Some(of(first)? / of(row)? * first.workers as f64 / row.workers as f64)
 }
 
 /// Says whether reading limits the run with the most workers that have a processor each.
-fn without_reading(rows: &[Row], processors: u64) -> Option<String> {
+fn without_reading(rows: &[WorkersRow], processors: u64) -> Option<String> {
     let row = rows.iter().rev().find(|row| row.workers <= processors)?;
     let with = efficiency(rows, row, |row| Some(row.seconds))?;
     let without = efficiency(rows, row, |row| row.without_reading)?;
@@ -226,10 +226,10 @@ const HEADS: [&str; 10] = [
     "efficiency",
 ];
 
-fn cells(rows: &[Row], row: &Row) -> [String; HEADS.len()] {
+fn cells(rows: &[WorkersRow], row: &WorkersRow) -> [String; HEADS.len()] {
     let none = || "-".to_owned();
     let percent = |share: Option<f64>| share.map_or_else(none, |share| format!("{:.0} %", share * 100.0));
-    let share = |of: fn(&Row) -> Option<f64>| percent(efficiency(rows, row, of));
+    let share = |of: fn(&WorkersRow) -> Option<f64>| percent(efficiency(rows, row, of));
     [
         row.workers.to_string(),
         shown(row.seconds),
@@ -244,7 +244,7 @@ fn cells(rows: &[Row], row: &Row) -> [String; HEADS.len()] {
     ]
 }
 
-fn text(rows: &[Row], sentences: &[String]) -> String {
+fn text(rows: &[WorkersRow], sentences: &[String]) -> String {
     let mut text = format!("{TITLE}:\n");
     let mut put = |cells: &[String]| {
         let line: String =
@@ -257,7 +257,7 @@ fn text(rows: &[Row], sentences: &[String]) -> String {
     text + "\n"
 }
 
-fn html(rows: &[Row], sentences: &[String]) -> String {
+fn html(rows: &[WorkersRow], sentences: &[String]) -> String {
     let line = |tag: &str, cells: &[String]| {
         let cells: String = cells.iter().map(|cell| format!("<{tag} class='number'>{cell}</{tag}>")).collect();
         format!("<tr>{cells}</tr>")
@@ -275,8 +275,15 @@ fn html(rows: &[Row], sentences: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn row(workers: u64, seconds: f64, without_reading: f64) -> Row {
-        Row { workers, seconds, reading: 0.0, computing: seconds, kernel: None, without_reading: Some(without_reading) }
+    fn row(workers: u64, seconds: f64, without_reading: f64) -> WorkersRow {
+        WorkersRow {
+            workers,
+            seconds,
+            reading: 0.0,
+            computing: seconds,
+            kernel: None,
+            without_reading: Some(without_reading),
+        }
     }
 
     /// The paper's table of 10,000 files of 100,000 characters, whose control took about the same time.
@@ -313,9 +320,9 @@ mod tests {
         }
         std::fs::write(below.join(".hidden"), "not read").expect("written");
         let input = |names: &[&Path]| {
-            Input::of(&Reads { named: names.iter().map(|name| name.into()).collect(), follow: false })
+            Texts::of(&Reads { named: names.iter().map(|name| name.into()).collect(), follow: false })
         };
-        assert_eq!(input(&[dir.path()]), Some(Input { files: 3, bytes: 69, typical: below.join("b") }));
+        assert_eq!(input(&[dir.path()]), Some(Texts { files: 3, bytes: 69, typical: below.join("b") }));
         assert_eq!(input(&[Path::new("/nowhere/*")]), None);
         assert_eq!(input(&[]), None);
     }

@@ -9,13 +9,13 @@ use gristmill_os::machine::Processors;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::evidence::{self, Evidence};
-use super::experiments::{self, Place};
+use super::experiments::{self, Surroundings};
 use super::palindromes::Control;
 use super::table::Table;
 use super::what;
 use crate::request::{Request, When};
 use crate::run::applications::Applications;
-use crate::run::command::{Program, What};
+use crate::run::command::{Launcher, What};
 use crate::run::parameters::Combination;
 use crate::run::rounds::{self, Effort, Series};
 
@@ -23,7 +23,7 @@ use crate::run::rounds::{self, Effort, Series};
 const ENOUGH: Duration = Duration::from_secs(24);
 
 /// The runs that are to be made.
-pub struct Plan {
+pub struct PlannedRuns {
     pub card: Card,
     pub processors: u64,
     pub combinations: Vec<Combination>,
@@ -32,7 +32,7 @@ pub struct Plan {
     /// The numbers of workers.
     workers: Vec<u64>,
     /// One for each combination, then the control.
-    programs: Vec<Program>,
+    programs: Vec<Launcher>,
 }
 
 /// The runs that were made.
@@ -47,9 +47,9 @@ pub struct Measured {
     pub evidence: Option<Evidence>,
 }
 
-impl Plan {
+impl PlannedRuns {
     /// Plans the runs of a request.
-    pub fn of(request: &Request, applications: &Applications) -> Result<Plan, Error> {
+    pub fn of(request: &Request, applications: &Applications) -> Result<PlannedRuns, Error> {
         let combinations = Combination::all(&request.vary).map_err(Error::Setting)?;
         let whats: io::Result<Result<Vec<What>, String>> =
             combinations.iter().map(|values| what::with(request, values, applications)).collect();
@@ -69,8 +69,8 @@ impl Plan {
             whats.push(what);
             control
         });
-        let programs = Program::all(whats, request.timeout).map_err(system)?;
-        Ok(Plan { card, processors, combinations, control, workers, programs })
+        let programs = Launcher::all(whats, request.timeout).map_err(system)?;
+        Ok(PlannedRuns { card, processors, combinations, control, workers, programs })
     }
 
     /// Makes the runs. Returns a signal if this program was asked to end.
@@ -110,7 +110,7 @@ impl Plan {
         let fastest = self.table(request.is_weak, &series).fastest();
         let mut measured = Measured { series, without, fastest, evidence: None };
         if request.account && !request.is_weak {
-            let place = Place::here(&self.card, self.processors, request.despite_load);
+            let place = Surroundings::here(&self.card, self.processors, request.despite_load);
             measured.evidence =
                 match looked_at(request, &self.programs[fastest], &measured.series[fastest], &place, bar)? {
                     Ok(evidence) => Some(evidence),
@@ -127,7 +127,7 @@ impl Plan {
 
     /// Ends this process as the signal would have.
     pub fn end_by(self, signal: i32) {
-        Program::end_by(self.programs, signal);
+        Launcher::end_by(self.programs, signal);
     }
 }
 
@@ -135,9 +135,9 @@ impl Plan {
 /// end.
 fn looked_at(
     request: &Request,
-    program: &Program,
+    program: &Launcher,
     all: &[Series],
-    place: &Place,
+    place: &Surroundings,
     bar: &ProgressBar,
 ) -> io::Result<Result<Evidence, i32>> {
     let begins = |workers| bar.set_message(format!("sampled, workers: {workers}"));

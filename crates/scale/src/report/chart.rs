@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::diagnose::{Curve, Fit, Point, Verdict};
+use crate::diagnose::{Curve, Fit, FittedLaw, Point};
 
 use super::text::{ideal, lowest};
 use crate::section::shown;
@@ -80,8 +80,8 @@ impl Axes {
 /// Returns the laws that hold, the best first.
 pub fn laws(curve: &Curve) -> Vec<&Fit> {
     let holds = |fit: &&Fit| match &curve.verdict {
-        Verdict::Law(law) => fit.fitted.law == *law,
-        Verdict::Several(laws) => laws.contains(&fit.fitted.law),
+        FittedLaw::Law(law) => fit.fitted.law == *law,
+        FittedLaw::Several(laws) => laws.contains(&fit.fitted.law),
         _ => false,
     };
     curve.fits.iter().filter(holds).collect()

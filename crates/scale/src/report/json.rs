@@ -1,6 +1,6 @@
 //! The report for programs: one object.
 
-use crate::diagnose::{Curve, Interval, Point, Predicted, Statement, Verdict};
+use crate::diagnose::{Curve, FittedLaw, Interval, Point, Predicted, Statement};
 use serde_json::{Value, json};
 
 use crate::section::About;
@@ -39,7 +39,7 @@ fn measured(curve: &Curve, point: &Point) -> Value {
 
 /// Returns the law with its parameters; null unless one law is named. An infinite end of an interval is null, too.
 fn law(curve: &Curve) -> Value {
-    let Verdict::Law(law) = &curve.verdict else { return Value::Null };
+    let FittedLaw::Law(law) = &curve.verdict else { return Value::Null };
     let fit = &curve.fits[0];
     let parameter = |(name, value): (&&str, &Interval)| json!({ "name": name, "value": value.value, "from": value.from, "to": value.to });
     let parameters: Vec<Value> = law.meanings().iter().zip(&fit.parameters).map(parameter).collect();

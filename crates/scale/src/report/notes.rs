@@ -3,7 +3,7 @@
 use crate::diagnose::{Circumstances, Counted, Disturbance, Failure};
 use gristmill_counters::load::Load;
 
-use crate::measure::evidence::{Evidence, Row};
+use crate::measure::evidence::{AccountRow, Evidence};
 use crate::run::parameters::Combination;
 use crate::run::rounds::Series;
 use gristmill_report::messages::printable;
@@ -73,7 +73,7 @@ fn under_load(all: &[Series]) -> Option<Disturbance> {
 
 /// Returns how many threads of the command were there, on average, by number of workers.
 pub fn threads(evidence: &Evidence) -> Vec<(u64, f64)> {
-    let there = |Row { account, .. }: &Row| {
+    let there = |AccountRow { account, .. }: &AccountRow| {
         let Counted { workers, seconds, .. } = account.counted;
         (workers, (account.whole() - account.absent) / seconds)
     };

@@ -8,7 +8,7 @@ use gristmill_os::process::{Child, fork_worker};
 
 /// The work of a process beside a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum BesideWork {
     /// Computes without memory.
     Compute,
     /// Reads this many bytes of memory, again and again.
@@ -16,7 +16,7 @@ pub enum Work {
 }
 
 /// Starts processes, and returns when all of them are at work. They end when the values are dropped.
-pub fn start(work: Work, count: u64) -> io::Result<Vec<Child>> {
+pub fn start(work: BesideWork, count: u64) -> io::Result<Vec<Child>> {
     let (mut told, tell) = io::pipe()?;
     let begin = |_| fork_worker(|| endless(work, &tell)).map_err(io::Error::other);
     let all: Vec<Child> = (0..count).map(begin).collect::<io::Result<_>>()?;
@@ -38,7 +38,7 @@ const ROUNDS: usize = 5_000;
 /// Measures how much longer a computation takes beside others: 0.02 is two percent.
 pub fn computing_growth(others: u64) -> io::Result<f64> {
     let alone = computation_seconds();
-    let beside = start(Work::Compute, others)?;
+    let beside = start(BesideWork::Compute, others)?;
     let seconds = computation_seconds();
     drop(beside);
     Ok((seconds / alone - 1.0).max(0.0))
@@ -62,11 +62,11 @@ fn compute(random: &mut u64) {
     }
 }
 
-fn endless(work: Work, mut tell: &io::PipeWriter) -> i32 {
+fn endless(work: BesideWork, mut tell: &io::PipeWriter) -> i32 {
     let words: Vec<u64> = match work {
-        Work::Compute => Vec::new(),
+        BesideWork::Compute => Vec::new(),
         // Memory that was never written would be one page of zeros.
-        Work::Read { bytes } => vec![1; bytes / size_of::<u64>()],
+        BesideWork::Read { bytes } => vec![1; bytes / size_of::<u64>()],
     };
     // It works in any case.
     let _ = tell.write_all(&[1]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::thread::{CpuSet, disable_transparent_huge_pages, sched_setaffinity};
 
-use super::beside::Work;
+use super::beside::BesideWork;
 
 /// The circumstances in which a run differs from an ordinary one.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Circumstances {
     /// True if the kernel gives no huge pages.
     pub small_pages: bool,
     /// Processes beside the run.
-    pub beside: Option<(Work, u64)>,
+    pub beside: Option<(BesideWork, u64)>,
     /// Options for one of our own applications.
     pub options: Vec<OsString>,
     /// Words of the command that are replaced by others.

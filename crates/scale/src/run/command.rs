@@ -27,7 +27,7 @@ use super::phases::Phases;
 use super::words::filled;
 
 /// A command that is run with several numbers of workers.
-pub struct Program {
+pub struct Launcher {
     what: What,
     timeout: Duration,
     /// The command's standard error.
@@ -72,13 +72,13 @@ pub struct Once {
     pub phases: Option<Phases>,
 }
 
-impl Program {
+impl Launcher {
     /// Makes programs. From now on, processes they leave running become children of this process.
-    pub fn all(all: Vec<What>, timeout: Duration) -> io::Result<Vec<Program>> {
+    pub fn all(all: Vec<What>, timeout: Duration) -> io::Result<Vec<Launcher>> {
         set_child_subreaper(Some(getpid()))?;
         let stop = Rc::new(Stop::new()?);
         let program = |what| {
-            Ok(Program {
+            Ok(Launcher {
                 what,
                 timeout,
                 said: tempfile::tempfile_in(temporary_folder()).map_err(no_temporary)?,
@@ -242,7 +242,7 @@ impl Program {
     }
 
     /// Ends this process as the signal would have.
-    pub fn end_by(mut programs: Vec<Program>, signal: i32) {
+    pub fn end_by(mut programs: Vec<Launcher>, signal: i32) {
         let Some(stop) = programs.pop().map(|last| last.stop) else { return };
         drop(programs);
         if let Ok(stop) = Rc::try_unwrap(stop) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::diagnose::{Error, Times};
 use gristmill_counters::load::Load;
 
-use super::command::{End, Once, Program};
+use super::command::{End, Launcher, Once};
 use gristmill_report::tally::Tally;
 
 /// The number and length of rounds.
@@ -101,7 +101,7 @@ pub fn times(all: &[Series], is_weak: bool) -> Result<Times, Error> {
 /// Runs each program with all these numbers of workers. `begins` is called before each run. Returns the series of
 /// each program, or a signal if this program was asked to end.
 pub fn make(
-    programs: &[Program],
+    programs: &[Launcher],
     workers: &[u64],
     warm: u64,
     effort: &Effort,
@@ -144,7 +144,7 @@ pub fn make(
 }
 
 /// Runs once, or twice if disturbed, and keeps the less disturbed run.
-fn once(program: &Program, series: &mut Series) -> io::Result<End> {
+fn once(program: &Launcher, series: &mut Series) -> io::Result<End> {
     let first = program.run(series.workers)?;
     let End::Done(run) = &first else { return Ok(first) };
     if !run.load.is_some_and(|load| load.disturbs()) {

@@ -1,9 +1,9 @@
 //! Requests and ideal time of a group, and the resulting bandwidth (the paper's section 2.1).
 
-use crate::know::work::Work;
+use crate::know::work::ProgramWork;
 
 /// `TotalMemoryRequest = sum of M_j`: returns the requests of a group.
-pub fn total_requests(group: &[Work]) -> f64 {
+pub fn total_requests(group: &[ProgramWork]) -> f64 {
     group.iter().map(|work| work.requests).sum()
 }
 
@@ -14,7 +14,7 @@ pub fn total_requests(group: &[Work]) -> f64 {
 ///
 /// The formula is damaged in our copy of the paper. This form gives the averages of its table 3 within 10 %. A program
 /// with several threads counts as that many programs.
-pub fn ideal_time_us(group: &[Work], processors: usize) -> f64 {
+pub fn ideal_time_us(group: &[ProgramWork], processors: usize) -> f64 {
     let mut longest_first: Vec<(f64, usize)> = group.iter().map(|work| (work.alone_us, work.threads)).collect();
     longest_first.sort_by(|a, b| b.0.total_cmp(&a.0));
     let longest = longest_first.first().map_or(0.0, |(alone_us, _)| *alone_us);
@@ -28,7 +28,7 @@ pub fn ideal_time_us(group: &[Work], processors: usize) -> f64 {
 }
 
 /// `IdealAverageBandwidth = TotalMemoryRequest / IdealTurnaroundTime`, in requests per microsecond; 0 without work.
-pub fn ideal_average_bandwidth(group: &[Work], processors: usize) -> f64 {
+pub fn ideal_average_bandwidth(group: &[ProgramWork], processors: usize) -> f64 {
     match ideal_time_us(group, processors) {
         0.0 => 0.0,
         time_us => total_requests(group) / time_us,
@@ -39,8 +39,8 @@ pub fn ideal_average_bandwidth(group: &[Work], processors: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn works(alone_us: &[f64]) -> Vec<Work> {
-        alone_us.iter().map(|&alone_us| Work { alone_us, requests: 10.0 * alone_us, threads: 1 }).collect()
+    fn works(alone_us: &[f64]) -> Vec<ProgramWork> {
+        alone_us.iter().map(|&alone_us| ProgramWork { alone_us, requests: 10.0 * alone_us, threads: 1 }).collect()
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_program_with_threads_counts_as_that_many_programs() {
-        let wide = Work { alone_us: 4.0, requests: 0.0, threads: 3 };
+        let wide = ProgramWork { alone_us: 4.0, requests: 0.0, threads: 3 };
         assert_eq!(ideal_time_us(&[wide], 2), ideal_time_us(&works(&[4.0; 3]), 2));
         let with_another = [wide, works(&[6.0])[0]];
         assert_eq!(ideal_time_us(&with_another, 2), ideal_time_us(&works(&[6.0, 4.0, 4.0, 4.0]), 2));

@@ -20,8 +20,8 @@ use crate::decide::ideal::{ideal_average_bandwidth, ideal_time_us};
 use crate::decide::select::{Candidate, select};
 use crate::know::knowledge::{Forecast, Knowledge, Order};
 use crate::know::store::Store;
-use crate::know::work::Work;
-use crate::machine::{Arrival, Decision, Key, Limits, Machine, ProgramId, Quantum, Run};
+use crate::know::work::ProgramWork;
+use crate::machine::{Arrival, Choice, Decision, Key, Limits, Machine, ProgramId, Quantum};
 
 /// The smallest share of a processor that a program takes, even if it waits all the time.
 const PROCESSORS_MIN: f64 = 0.1;
@@ -68,7 +68,7 @@ pub struct Scheduler<K> {
     settings: Settings,
     admission: Admission<Arrival>,
     /// The programs that have begun.
-    programs: BTreeMap<ProgramId, Program>,
+    programs: BTreeMap<ProgramId, Scheduled>,
     quantum: u64,
     /// The quantum in which the last program began.
     last_began: u64,
@@ -91,7 +91,7 @@ pub struct Scheduler<K> {
 }
 
 #[derive(Debug)]
-struct Program {
+struct Scheduled {
     build: usize,
     threads: usize,
     memory_bytes: u64,
@@ -181,8 +181,8 @@ impl<K: Knowledge> Scheduler<K> {
             begin.push(arrival.id);
         }
         let (reason, run) = match self.choose(limits) {
-            Ok(chosen) => (Reason::Chosen, Run::Only(chosen)),
-            Err(reason) => (reason, Run::System),
+            Ok(chosen) => (Reason::Chosen, Choice::Only(chosen)),
+            Err(reason) => (reason, Choice::System),
         };
         self.knowledge.decided(Order { is_chosen: reason == Reason::Chosen, is_tried: self.is_turn() });
         self.reason = reason;
@@ -202,7 +202,7 @@ impl<K: Knowledge> Scheduler<K> {
             return Err(Reason::NothingToChoose);
         }
         // 3. Enough is known of all that do not wait.
-        let forecast = |(id, program): (&ProgramId, &Program)| match self.knowledge.forecast(*id) {
+        let forecast = |(id, program): (&ProgramId, &Scheduled)| match self.knowledge.forecast(*id) {
             None if self.settings.waits && program.is_waiting => None,
             forecast => Some(forecast.map(|forecast| (*id, forecast))),
         };
@@ -226,18 +226,18 @@ impl<K: Knowledge> Scheduler<K> {
                     true => forecast.left,
                     false => forecast.whole,
                 };
-                let works: Vec<Work> = forecasts.values().map(work).collect();
+                let works: Vec<ProgramWork> = forecasts.values().map(work).collect();
                 self.knowledge.target(ideal_average_bandwidth(&works, slots.max(1.0) as usize))
             }
         };
         // 6. The selection.
-        let left: Vec<Work> = forecasts.values().map(|forecast| forecast.left).collect();
+        let left: Vec<ProgramWork> = forecasts.values().map(|forecast| forecast.left).collect();
         let ideal_us = ideal_time_us(&left, slots.max(1.0) as usize);
         if self.settings.finish.is_some_and(|quanta| ideal_us < quanta * self.settings.quantum_us) {
             return Err(Reason::Finishing);
         }
         let late = self.settings.late;
-        let is_late = |left: &Work| late.is_some_and(|share| left.alone_us * (1.0 + share) > ideal_us);
+        let is_late = |left: &ProgramWork| late.is_some_and(|share| left.alone_us * (1.0 + share) > ideal_us);
         let (ids, candidates): (Vec<ProgramId>, Vec<Candidate>) = ready()
             .map(|(id, program)| {
                 let processors = self.processors(program);
@@ -346,7 +346,7 @@ impl<K: Knowledge> Scheduler<K> {
 
     fn begin(&mut self, arrival: &Arrival) {
         self.knowledge.begin(arrival);
-        let program = Program {
+        let program = Scheduled {
             build: self.number(&arrival.key.build),
             threads: if self.settings.threads { arrival.threads.max(1) } else { 1 },
             memory_bytes: arrival.memory_bytes,
@@ -374,7 +374,7 @@ impl<K: Knowledge> Scheduler<K> {
     }
 
     /// Returns the number of processors that a program keeps busy.
-    fn processors(&self, program: &Program) -> f64 {
+    fn processors(&self, program: &Scheduled) -> f64 {
         let used = if self.settings.waits { program.used } else { 1.0 };
         (program.threads as f64 * used).max(PROCESSORS_MIN)
     }
@@ -450,8 +450,8 @@ mod tests {
     }
 
     fn known(demand: f64, left: f64) -> Forecast {
-        let whole = Work { alone_us: 100.0, requests: 100.0 * demand, threads: 1 };
-        let left = Work { alone_us: 100.0 * left, requests: 100.0 * demand * left, threads: 1 };
+        let whole = ProgramWork { alone_us: 100.0, requests: 100.0 * demand, threads: 1 };
+        let left = ProgramWork { alone_us: 100.0 * left, requests: 100.0 * demand * left, threads: 1 };
         Forecast { demand, whole, left }
     }
 
@@ -475,8 +475,8 @@ mod tests {
 
     fn chosen(decision: Decision) -> Vec<u32> {
         match decision.run {
-            Run::Only(ids) => ids.into_iter().map(|id| id.0).collect(),
-            Run::System => panic!("the system chooses"),
+            Choice::Only(ids) => ids.into_iter().map(|id| id.0).collect(),
+            Choice::System => panic!("the system chooses"),
         }
     }
 
@@ -514,7 +514,7 @@ mod tests {
     fn nothing_is_changed_before_every_program_is_covered() {
         let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings::paper());
         let known = scheduler.knowledge.forecasts.remove(&1).expect("it is known");
-        assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+        assert_eq!(scheduler.decide(&LIMITS).run, Choice::System);
         assert_eq!(scheduler.reason(), Reason::NotCovered);
         scheduler.knowledge.forecasts.insert(1, known);
         // The average is 100 * 3 / 1.5 of 100 / 3: 66.7. After 50, 16.7 are left.
@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn nothing_is_changed_while_every_program_has_a_processor() {
         let mut scheduler = scheduler(&[50.0, 50.0], Settings::paper());
-        assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+        assert_eq!(scheduler.decide(&LIMITS).run, Choice::System);
         assert_eq!(scheduler.reason(), Reason::NothingToChoose);
     }
 
@@ -567,7 +567,7 @@ mod tests {
         for turn in 0..10 {
             let loss = if turn < 5 { 0.0 } else { 0.5 };
             scheduler.knowledge.losses = BTreeMap::from([(0, loss), (1, loss)]);
-            assert_eq!(scheduler.decide(&LIMITS).run == Run::System, turn < 6, "{turn}");
+            assert_eq!(scheduler.decide(&LIMITS).run == Choice::System, turn < 6, "{turn}");
             scheduler.learn(&quantum(vec![ran(0, 100.0, 1.0), ran(1, 100.0, 1.0)]), &LIMITS);
         }
     }
@@ -586,7 +586,7 @@ mod tests {
             let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { trial, ..Settings::paper() });
             scheduler.knowledge.tally = Tally { has_gained, programs: 3, all, tried };
             let case = format!("{has_gained} {tried} of {all}");
-            assert_eq!(scheduler.decide(&LIMITS).run == Run::System, !ours, "{case}");
+            assert_eq!(scheduler.decide(&LIMITS).run == Choice::System, !ours, "{case}");
             assert_eq!(scheduler.reason(), if ours { Reason::Chosen } else { Reason::NoGain }, "{case}");
             let usual_us = scheduler.settings.quantum_us;
             assert_eq!(scheduler.quantum_us(), if ours { usual_us } else { 4.0 * usual_us }, "{case}");
@@ -602,7 +602,7 @@ mod tests {
             scheduler.knowledge.tally = Tally { has_gained, ..Tally::default() };
             let run = scheduler.decide(&LIMITS).run;
             scheduler.learn(&quantum(vec![ran(0, 100.0, 1.0)]), &LIMITS);
-            run != Run::System
+            run != Choice::System
         };
         // The first turn has four quanta of 100.
         assert_eq!([false, true, true, true, true, false].map(&mut turn), [false, false, false, false, true, true]);
@@ -616,7 +616,7 @@ mod tests {
         let known = scheduler.knowledge.forecasts.remove(&1).expect("it is known");
         scheduler.knowledge.losses = BTreeMap::from([(0, 0.0), (1, 0.0), (2, 0.0)]);
         for _ in 0..5 {
-            assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+            assert_eq!(scheduler.decide(&LIMITS).run, Choice::System);
             scheduler.learn(&quantum(vec![ran(0, 60.0, 10.0), ran(1, 60.0, 10.0), ran(2, 60.0, 1.0)]), &LIMITS);
         }
         scheduler.knowledge.forecasts.insert(1, known);
@@ -706,8 +706,8 @@ mod tests {
             let waiting = vec![ProgramId(0), ProgramId(3)];
             scheduler.learn(&Quantum { waiting, ..quantum(vec![]) }, &LIMITS);
             match scheduler.decide(&LIMITS).run {
-                Run::System => assert!(waits, "the two that are left have a processor each"),
-                Run::Only(ids) => assert!(!waits && ids.len() == 2),
+                Choice::System => assert!(waits, "the two that are left have a processor each"),
+                Choice::Only(ids) => assert!(!waits && ids.len() == 2),
             }
         }
     }
@@ -731,7 +731,7 @@ mod tests {
         let mut scheduler = scheduler(&[30.0, 30.0, 30.0], Settings { gate: None, ..Settings::default() });
         assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), 2);
         scheduler.learn(&Quantum { arrived: vec![arrival(3, 1, 0)], ..quantum(vec![]) }, &LIMITS);
-        assert_eq!(scheduler.decide(&LIMITS).run, Run::System);
+        assert_eq!(scheduler.decide(&LIMITS).run, Choice::System);
         let ended = vec![Ended { id: ProgramId(3), whole: true }];
         scheduler.learn(&Quantum { ended, ..quantum(vec![]) }, &LIMITS);
         assert_eq!(chosen(scheduler.decide(&LIMITS)).len(), 2);
@@ -757,13 +757,13 @@ mod tests {
                     scheduler.knowledge.losses.insert(id as u32, rng.f64());
                 }
                 let ids: Vec<u32> = match scheduler.decide(&LIMITS).run {
-                    Run::Only(ids) => {
+                    Choice::Only(ids) => {
                         let runs = |id: u32| ids.contains(&ProgramId(id));
                         let all = (0..programs.len()).all(|id| is_ready[id] || runs(id as u32));
                         prop_assert!(all, "one that waits was stopped");
                         ids.into_iter().map(|id| id.0).filter(|id| is_ready[*id as usize]).collect()
                     }
-                    Run::System => (0..programs.len() as u32).filter(|id| is_ready[*id as usize]).collect(),
+                    Choice::System => (0..programs.len() as u32).filter(|id| is_ready[*id as usize]).collect(),
                 };
                 for (id, ready) in is_ready.iter().enumerate() {
                     waited[id] = if ids.contains(&(id as u32)) || !ready { 0 } else { waited[id] + 1 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::know::blocks::BlockVector;
 use crate::know::knowledge::{Order, Progress};
 use crate::know::learning::Learning;
-use crate::know::store::{Program, Store};
+use crate::know::store::{KnownProgram, Store};
 use crate::know::transitions::Transitions;
 use crate::machine::{Arrival, Counts, Key, Ran};
 
@@ -37,7 +37,7 @@ pub(crate) struct Execution {
 }
 
 /// A quantum of an execution.
-pub(crate) struct Piece {
+pub(crate) struct PhasePiece {
     pub(crate) phase: usize,
     /// The time that it ran.
     pub(crate) ran_us: f64,
@@ -69,8 +69,8 @@ impl Execution {
         counts: Option<Counts>,
         order: Order,
         quantum_us: f64,
-        (program, learning): (&mut Program, &Learning),
-    ) -> Option<Piece> {
+        (program, learning): (&mut KnownProgram, &Learning),
+    ) -> Option<PhasePiece> {
         self.progress = None;
         self.processor_us[usize::from(order.is_chosen)] += ran.processor_us;
         self.is_tried |= order.is_tried;
@@ -96,11 +96,11 @@ impl Execution {
         if is_sample {
             self.transitions.observe(phase);
         }
-        Some(Piece { phase, ran_us, counts, is_sample })
+        Some(PhasePiece { phase, ran_us, counts, is_sample })
     }
 
     /// Returns the phase that is expected next: by this execution, or else by earlier ones if `program` has them.
-    pub(crate) fn next_phase(&self, program: Option<&Program>) -> Option<usize> {
+    pub(crate) fn next_phase(&self, program: Option<&KnownProgram>) -> Option<usize> {
         let current = self.transitions.current()?;
         let earlier = || program.and_then(|program| program.followed.next(current));
         Some(self.transitions.followed().next(current).or_else(earlier).unwrap_or(current))

@@ -1,7 +1,7 @@
 //! The interface between the scheduler and its sources of knowledge about programs.
 
 use crate::know::store::Store;
-use crate::know::work::Work;
+use crate::know::work::ProgramWork;
 use crate::machine::{Arrival, Limits, ProgramId, Quantum};
 
 /// A source of knowledge: earlier executions ([`crate::Learned`]), or one that experiments compare with it.
@@ -66,9 +66,9 @@ pub struct Forecast {
     /// The bandwidth in the next quantum if the program is alone, in requests per microsecond.
     pub demand: f64,
     /// The work of the whole execution.
-    pub whole: Work,
+    pub whole: ProgramWork,
     /// The remaining work.
-    pub left: Work,
+    pub left: ProgramWork,
 }
 
 /// The progress of a program.

@@ -12,11 +12,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::know::contention::Little;
-use crate::know::execution::{Execution, Piece};
+use crate::know::execution::{Execution, PhasePiece};
 use crate::know::knowledge::{Forecast, Knowledge, Order, Progress, Tally};
 use crate::know::learning::Learning;
 use crate::know::store::{Gain, Store, alone_us, requests_of};
-use crate::know::work::Work;
+use crate::know::work::ProgramWork;
 use crate::machine::{Arrival, Counts, Key, Limits, ProgramId, Quantum, Ran, Reading};
 use crate::uncounted::probed::{Probed, avoidable};
 use crate::uncounted::today::Today;
@@ -96,7 +96,7 @@ impl Learned {
             // A new phase of a program that is known.
             program.phases.set_missing_demands(demand);
         }
-        let Some(Piece { phase, ran_us, counts, is_sample }) = piece.filter(|_| !is_probed) else { return };
+        let Some(PhasePiece { phase, ran_us, counts, is_sample }) = piece.filter(|_| !is_probed) else { return };
         if is_sample {
             let (rate, bandwidth) = (counts.instructions / ran_us, counts.requests / ran_us);
             program.phases.update(phase, rate, bandwidth, state.is_some());
@@ -231,7 +231,7 @@ impl Knowledge for Learned {
         let mean = if whole.alone_us > 0.0 { whole.requests / whole.alone_us } else { 0.0 };
         let earlier = self.learning.earlier_transitions.then_some(program);
         let next = execution.next_phase(earlier).and_then(|place| program.phases.get(place));
-        let left = Work {
+        let left = ProgramWork {
             alone_us: (whole.alone_us - alone_us(&execution.instructions, &program.phases)).max(0.0),
             requests: (whole.requests - requests).max(0.0),
             ..whole

@@ -4,27 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::know::phases::Phases;
 use crate::know::transitions::Followed;
-use crate::know::work::Work;
+use crate::know::work::ProgramWork;
 use crate::machine::Key;
 use crate::uncounted::pressure::Pressure;
-use crate::uncounted::probed::Place;
+use crate::uncounted::probed::PhaseKey;
 
 /// All that was learned on one machine. Bandwidth is a property of the machine, so each machine needs its own store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Store {
     /// By build: the part that is the same for all inputs.
-    pub programs: BTreeMap<String, Program>,
+    pub programs: BTreeMap<String, KnownProgram>,
     /// Pairs of builds, the smaller name first, that proved wrong often enough not to run together any more.
     pub dropped: BTreeSet<(String, String)>,
 }
 
 /// A program, by its build.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Program {
+pub struct KnownProgram {
     /// Phases belong to the code, so executions with other inputs use them too.
     pub phases: Phases,
     /// By input: the part that depends on the input.
-    pub inputs: BTreeMap<String, Input>,
+    pub inputs: BTreeMap<String, KnownInput>,
     /// How phases followed each other in earlier executions.
     pub followed: Followed,
     /// The slow-down that the program as a whole causes, on a machine that does not count.
@@ -33,7 +33,7 @@ pub struct Program {
 
 /// A program with one input.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Input {
+pub struct KnownInput {
     /// The number of whole executions.
     pub runs: u64,
     /// The mean number of requests of an execution.
@@ -132,7 +132,7 @@ impl Times {
     }
 }
 
-impl Input {
+impl KnownInput {
     /// Adds a whole execution.
     pub fn take_in(&mut self, requests: f64, instructions: &BTreeMap<usize, f64>) {
         self.runs += 1;
@@ -166,7 +166,7 @@ impl Store {
     ///
     /// The phases of a real program are many, and few of them are read often enough. The others have the demand of the
     /// program as a whole.
-    pub(crate) fn take_demands(&mut self, builds: &BTreeMap<&String, f64>, phases: &BTreeMap<&Place, f64>) {
+    pub(crate) fn take_demands(&mut self, builds: &BTreeMap<&String, f64>, phases: &BTreeMap<&PhaseKey, f64>) {
         for (build, demand) in builds {
             if let Some(program) = self.programs.get_mut(*build) {
                 program.phases.set_missing_demands(*demand);
@@ -180,10 +180,14 @@ impl Store {
     }
 
     /// Returns the work of a whole execution, as far as it is known; `None` before the first one.
-    pub fn work(&self, key: &Key, threads: usize) -> Option<Work> {
+    pub fn work(&self, key: &Key, threads: usize) -> Option<ProgramWork> {
         let program = self.programs.get(&key.build)?;
         let input = program.inputs.get(&key.input).filter(|input| input.runs > 0)?;
-        Some(Work { alone_us: alone_us(&input.instructions, &program.phases), requests: input.requests, threads })
+        Some(ProgramWork {
+            alone_us: alone_us(&input.instructions, &program.phases),
+            requests: input.requests,
+            threads,
+        })
     }
 
     /// Returns the coverage of a program, from 0 to 1.
@@ -216,7 +220,7 @@ mod tests {
 
     #[test]
     fn requests_of_an_input_are_the_mean_of_its_executions() {
-        let mut input = Input::default();
+        let mut input = KnownInput::default();
         input.take_in(100.0, &BTreeMap::from([(0, 10.0)]));
         input.take_in(200.0, &BTreeMap::from([(0, 20.0), (1, 30.0)]));
         assert_eq!((input.runs, input.requests), (2, 150.0));
@@ -258,7 +262,7 @@ mod tests {
         program.phases = phases();
         program.inputs.entry("small".into()).or_default().take_in(7.0, &BTreeMap::from([(1, 1000.0)]));
         let work = |input: &str| store.work(&Key { build: "a".into(), input: input.into() }, 1);
-        assert_eq!(work("small"), Some(Work { alone_us: 2.0, requests: 7.0, threads: 1 }));
+        assert_eq!(work("small"), Some(ProgramWork { alone_us: 2.0, requests: 7.0, threads: 1 }));
         assert_eq!(work("large"), None);
         assert_eq!(store.coverage("a"), 1.0);
     }

@@ -2,7 +2,7 @@
 
 /// The work of a program from start to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct ProgramWork {
     /// The time it takes when it has the machine for itself.
     pub alone_us: f64,
     /// The number of cache lines it moves.

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use super::bus::Bus;
 use super::linux::Linux;
 use super::trace::{Cursor, Trace, normal};
-use crate::machine::{Arrival, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran, Run};
+use crate::machine::{Arrival, Choice, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran};
 
 /// The properties of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,16 +190,16 @@ impl Simulated {
     }
 
     /// Returns the programs that have a processor in a step, with the number of their running threads.
-    fn occupants(&mut self, run: &Run, step: usize) -> Vec<(ProgramId, usize)> {
+    fn occupants(&mut self, run: &Choice, step: usize) -> Vec<(ProgramId, usize)> {
         let begun = &self.begun;
         let can_run = |id: ProgramId| begun.get(&id).is_some_and(|one| one.runs());
         match run {
-            Run::System => {
+            Choice::System => {
                 let mut running = self.linux.running(can_run);
                 running.sort_unstable();
                 running.chunk_by(|a, b| a == b).map(|same| (same[0], same.len())).collect()
             }
-            Run::Only(ids) => {
+            Choice::Only(ids) => {
                 // If more programs run than there are processors, they take turns.
                 let (mut free, count) = (self.ground.processors, ids.len());
                 let turns = (0..count).map(|at| ids[(at + step) % count]).filter(|id| can_run(*id));
@@ -216,7 +216,7 @@ impl Simulated {
         }
     }
 
-    fn step(&mut self, run: &Run, step: usize, step_us: f64) {
+    fn step(&mut self, run: &Choice, step: usize, step_us: f64) {
         let occupants = self.occupants(run, step);
         let busy: usize = occupants.iter().map(|(_, threads)| threads).sum();
         let others = (busy.saturating_sub(1)) as f64 / (self.ground.processors.max(2) - 1) as f64;
@@ -325,7 +325,7 @@ impl Machine for Simulated {
             _ if !self.begun.is_empty() => {
                 quantum.length_us = quantum_us;
                 (0..STEPS).for_each(|step| self.step(&decision.run, step, quantum_us / STEPS as f64));
-                if decision.run == Run::System {
+                if decision.run == Choice::System {
                     self.linux.turn(&mut self.rng);
                 }
             }
@@ -383,7 +383,7 @@ mod tests {
     }
 
     /// Runs to the end; `choose` picks the programs that run among those that have begun.
-    fn run(machine: &mut Simulated, choose: impl Fn(&[ProgramId]) -> Run) -> Vec<Quantum> {
+    fn run(machine: &mut Simulated, choose: impl Fn(&[ProgramId]) -> Choice) -> Vec<Quantum> {
         let (mut quanta, mut begun, mut begin) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let decision = Decision { begin: std::mem::take(&mut begin), run: choose(&begun), sample: true };
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn programs_that_do_not_disturb_each_other_take_their_time_alone() {
         let mut machine = Simulated::new(GROUND(), vec![steady(1.0, 2e6), steady(60.0, 3e6)], 1);
-        run(&mut machine, |_| Run::System);
+        run(&mut machine, |_| Choice::System);
         let ends = ends_us(&machine);
         assert!((ends[0] - 2e6).abs() < 30e3 && (ends[1] - 3e6).abs() < 30e3, "{ends:?}");
     }
@@ -414,14 +414,14 @@ mod tests {
     fn the_overhead_of_3_19_percent_is_charged() {
         let ground = Ground { overhead: 0.0319, ..GROUND() };
         let mut machine = Simulated::new(ground, vec![steady(1.0, 10e6)], 1);
-        run(&mut machine, |_| Run::System);
+        run(&mut machine, |_| Choice::System);
         assert!((ends_us(&machine)[0] / 10.319e6 - 1.0).abs() < 0.003);
     }
 
     #[test]
     fn programs_that_are_not_chosen_stand_still() {
         let mut machine = Simulated::new(GROUND(), (0..3).map(|_| steady(1.0, 1e6)).collect(), 1);
-        run(&mut machine, |begun| Run::Only(begun.first().copied().into_iter().collect()));
+        run(&mut machine, |begun| Choice::Only(begun.first().copied().into_iter().collect()));
         let ends = ends_us(&machine);
         assert!(ends.windows(2).all(|pair| pair[1] - pair[0] > 0.99e6), "{ends:?}");
     }
@@ -433,7 +433,7 @@ mod tests {
         let trace = Trace::new(&shape, &mut Rng::with_seed(1));
         let requests = trace.requests();
         let submissions = (0..5).map(|_| submission(0.0, trace.clone())).collect();
-        let quanta = run(&mut Simulated::new(GROUND(), submissions, 1), |_| Run::System);
+        let quanta = run(&mut Simulated::new(GROUND(), submissions, 1), |_| Choice::System);
         for id in (0..5).map(ProgramId) {
             let of_this = quanta.iter().flat_map(|quantum| &quantum.ran).filter(|ran| ran.id == id);
             let (counted, samples) = of_this.fold((0.0, 0.0), |(requests, samples), ran| {
@@ -449,7 +449,7 @@ mod tests {
     fn the_clock_jumps_to_the_next_arrival() {
         let late = submission(60e6, Trace::steady(1.0, 1e6));
         let mut machine = Simulated::new(GROUND(), vec![late, steady(1.0, 1e6)], 1);
-        let quanta = run(&mut machine, |_| Run::System);
+        let quanta = run(&mut machine, |_| Choice::System);
         assert!(quanta.len() < 40);
         assert_eq!(ends_us(&machine).iter().map(|end| (end / 1e6).round()).collect::<Vec<_>>(), [1.0, 61.0]);
     }
@@ -461,7 +461,7 @@ mod tests {
         let make = |waits| submission(0.0, Trace::new(&shape(waits), &mut Rng::with_seed(1)));
         let ground = Ground { processors: 1, ..GROUND() };
         let mut machine = Simulated::new(ground, vec![make(0.5), make(0.0)], 1);
-        let quanta = run(&mut machine, |_| Run::System);
+        let quanta = run(&mut machine, |_| Choice::System);
         assert!(quanta.iter().any(|quantum| !quantum.waiting.is_empty()));
         let other = ends_us(&machine)[1];
         assert!(other < 1.7e6, "half of the time it would end after 2 s: {other}");
@@ -473,7 +473,7 @@ mod tests {
             Shape { bandwidth: 1.0, phases: 1, alone_us: 1e6, spread: 0.0, threads: 2, waits: 0.0, core_peak: 62.0 };
         let make = || submission(0.0, Trace::new(&shape, &mut Rng::with_seed(1)));
         let mut machine = Simulated::new(GROUND(), vec![make(), make()], 1);
-        let quanta = run(&mut machine, |_| Run::System);
+        let quanta = run(&mut machine, |_| Choice::System);
         let last = ends_us(&machine).into_iter().fold(0.0, f64::max);
         assert!((last / 2e6 - 1.0).abs() < 0.1, "{last}");
         let processor_us: f64 = quanta.iter().flat_map(|quantum| &quantum.ran).map(|ran| ran.processor_us).sum();
@@ -484,7 +484,7 @@ mod tests {
     fn the_same_seed_gives_the_same_history() {
         let history = |seed| {
             let submissions = (0..6).map(|at| steady(10.0 * f64::from(at), 1e6)).collect();
-            run(&mut Simulated::new(GROUND(), submissions, seed), |_| Run::System)
+            run(&mut Simulated::new(GROUND(), submissions, seed), |_| Choice::System)
         };
         assert!(history(1) == history(1) && history(1) != history(2));
     }

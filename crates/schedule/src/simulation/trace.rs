@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::know::work::Work;
+use crate::know::work::ProgramWork;
 
 /// The shape of a synthetic program.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,13 +143,13 @@ impl Trace {
     }
 
     /// Returns the remaining work at a place.
-    pub fn left(&self, from: Cursor) -> Work {
+    pub fn left(&self, from: Cursor) -> ProgramWork {
         let (mut cursor, mut alone_us, mut requests) = (from, 0.0, 0.0);
         while let Some(piece) = self.piece(&mut cursor, f64::INFINITY) {
             alone_us += piece.alone_us;
             requests += piece.alone_us * piece.demand;
         }
-        Work { alone_us, requests, threads: self.threads }
+        ProgramWork { alone_us, requests, threads: self.threads }
     }
 
     /// Returns the mean demand of the next `alone_us` after a place.
@@ -181,7 +181,7 @@ impl Trace {
     }
 
     /// Advances by one piece within a segment, no longer than `alone_us`. Returns `None` at the end.
-    pub(super) fn piece(&self, cursor: &mut Cursor, alone_us: f64) -> Option<Piece> {
+    pub(super) fn piece(&self, cursor: &mut Cursor, alone_us: f64) -> Option<TracePiece> {
         let segment = self.segments.get(cursor.segment)?;
         let rest_us = segment.alone_us - cursor.offset_us;
         let taken_us = if alone_us >= rest_us {
@@ -191,7 +191,7 @@ impl Trace {
             cursor.offset_us += alone_us;
             alone_us
         };
-        Some(Piece { alone_us: taken_us, demand: segment.demand, code: segment.code })
+        Some(TracePiece { alone_us: taken_us, demand: segment.demand, code: segment.code })
     }
 
     /// Returns the instructions per microsecond alone.
@@ -214,7 +214,7 @@ pub struct Cursor {
 }
 
 /// A part of a segment.
-pub(super) struct Piece {
+pub(super) struct TracePiece {
     pub alone_us: f64,
     pub demand: f64,
     pub code: Option<usize>,

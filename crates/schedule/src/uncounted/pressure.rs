@@ -35,7 +35,7 @@ const ERROR_MIN: f64 = 1e-3;
 const PIVOT_MIN: f64 = 1e-9;
 
 /// One of the things whose demand is estimated: a phase of a program.
-pub type Source = usize;
+pub type Pressing = usize;
 
 /// The factor from the mean distance of the median to the standard error, for least errors instead of least squares:
 /// the square root of pi / 2.
@@ -89,7 +89,7 @@ impl Pressure {
 }
 
 /// The sources beside a reading, each with its number of processors, and the time that it took.
-type Row = (Vec<(Source, f64)>, f64);
+type PressedReading = (Vec<(Pressing, f64)>, f64);
 
 /// Readings, and the demands that follow from them.
 ///
@@ -110,14 +110,14 @@ type Row = (Vec<(Source, f64)>, f64);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pressures {
-    undisturbed: VecDeque<Row>,
-    beside: VecDeque<Row>,
+    undisturbed: VecDeque<PressedReading>,
+    beside: VecDeque<PressedReading>,
 }
 
 impl Pressures {
     /// Adds a reading: the processors that each source used meanwhile, and its time. Returns false if it is of no use.
-    pub fn add(&mut self, used: &[(Source, f64)], took_us: f64) -> bool {
-        let mut sums: BTreeMap<Source, f64> = BTreeMap::new();
+    pub fn add(&mut self, used: &[(Pressing, f64)], took_us: f64) -> bool {
+        let mut sums: BTreeMap<Pressing, f64> = BTreeMap::new();
         for (source, processors) in used {
             if (processors - processors.round()).abs() > ROUNDING_MAX {
                 return false;
@@ -140,7 +140,7 @@ impl Pressures {
     }
 
     /// Returns the demand of each source that the readings determine.
-    pub fn demands(&self) -> BTreeMap<Source, f64> {
+    pub fn demands(&self) -> BTreeMap<Pressing, f64> {
         self.estimates(false).into_iter().map(|(source, pressure)| (source, pressure.demand)).collect()
     }
 
@@ -157,34 +157,35 @@ impl Pressures {
     /// let found = pressures.pressures()[&0];
     /// assert!(found.readings == 16 && found.error > 0.005 && found.interval()[0] < 0.55);
     /// ```
-    pub fn pressures(&self) -> BTreeMap<Source, Pressure> {
+    pub fn pressures(&self) -> BTreeMap<Pressing, Pressure> {
         self.estimates(true)
     }
 
-    fn estimates(&self, with_errors: bool) -> BTreeMap<Source, Pressure> {
+    fn estimates(&self, with_errors: bool) -> BTreeMap<Pressing, Pressure> {
         let rows = || self.undisturbed.iter().chain(&self.beside);
-        let mut counts: BTreeMap<Source, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<Pressing, usize> = BTreeMap::new();
         rows().flat_map(|row| &row.0).for_each(|(source, _)| *counts.entry(*source).or_default() += 1);
-        let mut sources: Vec<Source> = counts.keys().copied().filter(|source| counts[source] >= READINGS_MIN).collect();
+        let mut sources: Vec<Pressing> =
+            counts.keys().copied().filter(|source| counts[source] >= READINGS_MIN).collect();
         sources.sort_by_key(|source| std::cmp::Reverse(counts[source]));
         sources.truncate(SOURCES_MAX);
         sources.sort_unstable();
-        let place = |source: &Source| sources.binary_search(source).ok();
+        let place = |source: &Pressing| sources.binary_search(source).ok();
         // Each source has a column, and the undisturbed time the last.
-        let row = |(used, took_us): &Row| {
-            let column = |(source, processors): &(Source, f64)| Some((place(source)?, *processors));
+        let row = |(used, took_us): &PressedReading| {
+            let column = |(source, processors): &(Pressing, f64)| Some((place(source)?, *processors));
             let places: Option<Vec<(usize, f64)>> =
                 used.iter().map(column).chain([Some((sources.len(), 1.0))]).collect();
             Some((places?, *took_us))
         };
-        let rows: Vec<Row> = rows().filter_map(row).collect();
+        let rows: Vec<PressedReading> = rows().filter_map(row).collect();
         let found = least_errors(&rows, sources.len() + 1);
         let Some(undisturbed_us) = found.last().copied().flatten().filter(|time_us| *time_us > 0.0) else {
             return BTreeMap::new();
         };
         let errors_us = if with_errors { errors(&rows, &found) } else { vec![f64::INFINITY; found.len()] };
         let undisturbed_error_us = errors_us[sources.len()];
-        let pressure = |((source, slower_us), error_us): ((&Source, Option<f64>), f64)| {
+        let pressure = |((source, slower_us), error_us): ((&Pressing, Option<f64>), f64)| {
             let slower = slower_us? / undisturbed_us;
             let error = error_us.hypot(slower * undisturbed_error_us) / undisturbed_us;
             Some((*source, Pressure { demand: slower.max(0.0), error, readings: counts[source] as u64 }))
@@ -197,7 +198,7 @@ impl Pressures {
 ///
 /// Neighbouring readings are alike where a foreign program comes and goes, so there are fewer independent ones than
 /// readings.
-fn errors(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
+fn errors(rows: &[PressedReading], found: &[Option<f64>]) -> Vec<f64> {
     let value = |places: &[(usize, f64)]| {
         places.iter().map(|(place, processors)| found[*place].map(|found| found * processors)).sum::<Option<f64>>()
     };
@@ -220,7 +221,7 @@ fn errors(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
 }
 
 /// Returns the diagonal of the inverse of the rows' normal matrix, without the unknowns that are open.
-fn inverse_diagonal(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
+fn inverse_diagonal(rows: &[PressedReading], found: &[Option<f64>]) -> Vec<f64> {
     let unknowns = found.len();
     let mut normal = vec![vec![0.0; unknowns + 1]; unknowns];
     for (places, _) in rows {
@@ -238,7 +239,7 @@ fn inverse_diagonal(rows: &[Row], found: &[Option<f64>]) -> Vec<f64> {
 
 /// Returns the values of this many unknowns for which the errors of the rows have the least sum. `None` for each that
 /// the rows leave open.
-fn least_errors(rows: &[Row], unknowns: usize) -> Vec<Option<f64>> {
+fn least_errors(rows: &[PressedReading], unknowns: usize) -> Vec<Option<f64>> {
     let mut weights = vec![1.0; rows.len()];
     let mut times: Vec<f64> = rows.iter().map(|row| row.1).collect();
     times.sort_unstable_by(f64::total_cmp);
@@ -310,8 +311,14 @@ mod tests {
 
     /// Adds `count` readings beside a set of sources, one processor each, whose demands are `demands[source]`, with
     /// noise.
-    fn read(pressures: &mut Pressures, set: &[Source], demands: &[f64], count: usize, noise: &mut dyn FnMut() -> f64) {
-        let used: Vec<(Source, f64)> = set.iter().map(|source| (*source, 1.0)).collect();
+    fn read(
+        pressures: &mut Pressures,
+        set: &[Pressing],
+        demands: &[f64],
+        count: usize,
+        noise: &mut dyn FnMut() -> f64,
+    ) {
+        let used: Vec<(Pressing, f64)> = set.iter().map(|source| (*source, 1.0)).collect();
         let sum: f64 = set.iter().map(|source| demands[*source]).sum();
         (0..count).for_each(|_| assert!(pressures.add(&used, 10.0 * (1.0 + sum + noise()))));
     }
@@ -438,7 +445,7 @@ mod tests {
         let mut pressures = Pressures::default();
         for row in BUSY.lines().skip(1).take(readings) {
             let values: Vec<f64> = row.split(',').map(|value| value.parse().expect("a number")).collect();
-            let used: Vec<(Source, f64)> =
+            let used: Vec<(Pressing, f64)> =
                 (0..2).map(|source| (source, values[1 + source] + values[3 + source])).collect();
             pressures.add(&used, values[0]);
         }

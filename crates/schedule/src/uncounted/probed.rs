@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::machine::{ProgramId, Reading};
-use crate::uncounted::pressure::{Pressure, Pressures, Source};
+use crate::uncounted::pressure::{Pressing, Pressure, Pressures};
 
 /// The number of quanta after which the demands are computed again, and the share of all quanta. So their cost does not
 /// grow with the time.
@@ -23,12 +23,12 @@ const QUANTA_SHARE: u32 = 8;
 pub const DEMAND_MIN: f64 = 0.2;
 
 /// A phase of a program: its build, and the place of the phase.
-pub type Place = (String, usize);
+pub type PhaseKey = (String, usize);
 
 /// The readings of this session, by phase and by build.
 #[derive(Clone, Debug, Default)]
 pub struct Probed {
-    phases: Pressed<Place>,
+    phases: Pressed<PhaseKey>,
     builds: Pressed<String>,
     quanta: u32,
     /// The quantum after which the demands are computed next.
@@ -39,7 +39,7 @@ pub struct Probed {
 #[derive(Clone, Debug)]
 struct Pressed<T> {
     pressures: Pressures,
-    sources: BTreeMap<T, Source>,
+    sources: BTreeMap<T, Pressing>,
 }
 
 impl<T> Default for Pressed<T> {
@@ -52,7 +52,7 @@ impl<T: Ord> Pressed<T> {
     /// Adds a reading. One during which a program ran that `of` does not know is left out.
     fn add(&mut self, reading: &Reading, of: impl Fn(ProgramId) -> Option<T>) {
         let used = reading.used.iter().filter(|(_, processors)| *processors > 0.0);
-        let sources: Option<Vec<(Source, f64)>> = used
+        let sources: Option<Vec<(Pressing, f64)>> = used
             .map(|(id, processors)| {
                 let next = self.sources.len();
                 Some((*self.sources.entry(of(*id)?).or_insert(next), *processors))
@@ -71,7 +71,7 @@ impl<T: Ord> Pressed<T> {
 
 impl Probed {
     /// Adds a quantum's readings. `phase` returns the phase of a program in this quantum.
-    pub fn add(&mut self, readings: &[Reading], phase: impl Fn(ProgramId) -> Option<Place>) {
+    pub fn add(&mut self, readings: &[Reading], phase: impl Fn(ProgramId) -> Option<PhaseKey>) {
         for reading in readings {
             self.phases.add(reading, &phase);
             self.builds.add(reading, |id| phase(id).map(|(build, _)| build));
@@ -86,7 +86,7 @@ impl Probed {
 
     /// Returns the demands of builds and those of phases, where readings determine them. `None` in most quanta, because
     /// they are computed from time to time.
-    pub fn demands(&mut self) -> Option<(BTreeMap<&String, f64>, BTreeMap<&Place, f64>)> {
+    pub fn demands(&mut self) -> Option<(BTreeMap<&String, f64>, BTreeMap<&PhaseKey, f64>)> {
         self.quanta += 1;
         if self.quanta < self.next.max(QUANTA) {
             return None;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::know::blocks::{BlockVector, Buckets};
     use crate::know::phases::{Phase, Similarity};
-    use crate::know::store::{Program, Store};
+    use crate::know::store::{KnownProgram, Store};
 
     #[test]
     fn the_avoidable_loss_is_that_of_the_systems_order_less_that_of_even_sets() {
@@ -153,7 +153,7 @@ mod tests {
     /// Programs of which this many quanta were seen, each with other code.
     fn programs(builds: &[(&str, usize)]) -> Store {
         let seen = |quanta: usize| {
-            let mut program = Program::default();
+            let mut program = KnownProgram::default();
             for quantum in 0..quanta {
                 let vector = BlockVector::of(&[quantum as u64 * 64], &Buckets::Bytes(64));
                 program.phases.recognise(&vector, &Similarity::default());

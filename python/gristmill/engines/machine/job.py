@@ -31,7 +31,7 @@ from ...plan.stages import Stage
 from ...records.runs import BadRecord, Kept, Run
 from ...records.timeline import StageTimeline
 from . import starter
-from .pipes import Pipe, Source, wait
+from .pipes import Pipe, Readable, wait
 from .streams import Stream
 from .words import in_words_of_python
 
@@ -90,7 +90,7 @@ class _Job:
             pipe = stack.enter_context(Pipe(job.pipe))
             bar = stack.enter_context(Bar(self.settings.progress))
             deadline = self.settings.deadline_seconds()
-            sources: list[Source] = [pipe] if stream is None else [pipe, stream]
+            sources: list[Readable] = [pipe] if stream is None else [pipe, stream]
             while not has_ended:
                 job.entries.emit()
                 is_ready = stream is not None and stream.receive()

@@ -56,13 +56,13 @@ class Pipe:
         return end if end <= len(self._bytes) else None
 
 
-class Source(Protocol):
+class Readable(Protocol):
     """Something that can be waited for."""
 
     def fileno(self) -> int: ...
 
 
-def wait(sources: Sequence[Source]) -> None:
+def wait(sources: Sequence[Readable]) -> None:
     """Waits until one of the sources can be read, or for a fifth of a second."""
     poll = select.poll()
     for source in sources:

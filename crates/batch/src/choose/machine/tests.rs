@@ -22,7 +22,7 @@ struct Recorded {
     ended: Vec<ProgramId>,
 }
 
-impl Source for Recorded {
+impl CountSource for Recorded {
     fn events(&self) -> &'static [Event] {
         &[]
     }
@@ -72,24 +72,25 @@ fn ran(quantum: Option<Quantum>) -> Vec<u32> {
     quantum.expect("it goes on").ran.iter().map(|ran| ran.id.0).collect()
 }
 
-fn quantum(here: &mut Here<'_, '_, Recorded>, run: Run) -> Option<Quantum> {
+fn quantum(here: &mut Here<'_, '_, Recorded>, run: Choice) -> Option<Quantum> {
     Machine::run(here, &Decision { begin: Vec::new(), run, sample: true }, 60_000.0).expect("a quantum")
 }
 
 fn only_the_chosen_program_runs(freezer: &Freezer) {
     with_two_programs(freezer, |here| {
-        let first = quantum(here, Run::System).expect("it goes on");
+        let first = quantum(here, Choice::System).expect("it goes on");
         assert_eq!(first.arrived.iter().map(|arrival| arrival.id.0).collect::<Vec<_>>(), [1, 2]);
         // The first quantum in which a program is stopped may see the last of it, and on a busy machine the chosen one
         // may have to wait for a processor.
         for chosen in [2, 1] {
-            let runs: Vec<Vec<u32>> = (0..30).map(|_| ran(quantum(here, Run::Only(vec![ProgramId(chosen)])))).collect();
+            let runs: Vec<Vec<u32>> =
+                (0..30).map(|_| ran(quantum(here, Choice::Only(vec![ProgramId(chosen)])))).collect();
             assert!(runs.windows(3).any(|three| three.iter().all(|ran| *ran == [chosen])), "{runs:?}");
         }
-        let all = (0..50).any(|_| ran(quantum(here, Run::System)) == [1, 2]);
+        let all = (0..50).any(|_| ran(quantum(here, Choice::System)) == [1, 2]);
         assert!(all, "a program stayed stopped");
-        quantum(here, Run::Only(vec![]));
-        let none = quantum(here, Run::Only(vec![])).expect("it goes on");
+        quantum(here, Choice::Only(vec![]));
+        let none = quantum(here, Choice::Only(vec![])).expect("it goes on");
         // Stopped is not waiting.
         assert_eq!((none.ran.len(), none.waiting.len()), (0, 0));
     });
@@ -109,11 +110,11 @@ fn only_the_chosen_program_of_each_session_runs() {
 fn recorded_counts_are_reported_by_quantum_with_foreign_ones_and_ended_programs() {
     with_two_programs(&Freezer::Sessions, |here| {
         here.source.all = Some(5e9);
-        quantum(here, Run::System);
+        quantum(here, Choice::System);
         // On a busy machine, a quantum may end before a program has had a processor.
         let mut reports = (6..100).map(|total| {
             here.source.all = Some(f64::from(total) * 1e9);
-            quantum(here, Run::System).expect("it goes on")
+            quantum(here, Choice::System).expect("it goes on")
         });
         let report = reports.find(|report| !report.ran.is_empty()).expect("they run");
         let ours: f64 = report.ran.iter().filter_map(|ran| ran.counts).map(|counts| counts.requests).sum();
@@ -125,7 +126,7 @@ fn recorded_counts_are_reported_by_quantum_with_foreign_ones_and_ended_programs(
         }
         here.runner.end_programs();
         let mut ended = Vec::new();
-        while let Some(quantum) = quantum(here, Run::System) {
+        while let Some(quantum) = quantum(here, Choice::System) {
             ended.extend(quantum.ended);
         }
         ended.sort_by_key(|ended| ended.id);

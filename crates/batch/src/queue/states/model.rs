@@ -5,11 +5,11 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{Counts, Queue, Rules, State};
-use crate::queue::{Halt, Job, Outcome};
+use crate::queue::{BatchJob, Halt, Outcome};
 
 /// The jobs, and what has happened to each.
 struct Model {
-    jobs: Vec<Job>,
+    jobs: Vec<BatchJob>,
     rules: Rules,
     /// The ends of each job in this queue, with the time; `None` for one on request.
     ends: Vec<Vec<(Option<bool>, u64)>>,
@@ -60,7 +60,7 @@ impl Model {
 
     /// When a job may begin, if nothing but slots, memory and time is missing.
     fn begins_at(&self, job: usize) -> Option<u64> {
-        let Job { after, after_any, .. } = &self.jobs[job];
+        let BatchJob { after, after_any, .. } = &self.jobs[job];
         let is_free =
             after.iter().all(|at| self.outcome(*at) == Some(true)) && after_any.iter().all(|at| self.is_settled(*at));
         let waits = !self.runs(job) && !self.is_settled(job) && is_free;
@@ -130,17 +130,17 @@ impl Model {
             let place = |index: &prop::sample::Index| index.index(at);
             let places = |list: &[prop::sample::Index]| if at == 0 { vec![] } else { list.iter().map(place).collect() };
             let (retries, memory_bytes, priority, delay_ms) = drawn.numbers;
-            Job {
+            BatchJob {
                 after: places(&drawn.after),
                 after_any: places(&drawn.after_any),
                 retries: Some(retries),
                 retry_delay: Some(Duration::from_millis(delay_ms)),
                 priority,
                 memory_bytes,
-                ..Job::shell("true")
+                ..BatchJob::shell("true")
             }
         };
-        let jobs: Vec<Job> = drawn.iter().enumerate().map(job).collect();
+        let jobs: Vec<BatchJob> = drawn.iter().enumerate().map(job).collect();
         let count = jobs.len();
         // Those that wait for a success are not restored: what their past would mean depends on that of others.
         let past = drawn.iter().zip(&jobs).map(|(drawn, job)| drawn.past.filter(|_| job.after.is_empty())).collect();

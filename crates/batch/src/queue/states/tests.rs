@@ -6,12 +6,12 @@ use proptest::prelude::*;
 const RULES: Rules = Rules { slots: 2, memory_bytes: 100, halt: Halt::NEVER };
 
 /// Makes jobs from what each waits for, its retries and its memory.
-fn jobs(needs: &[(&[usize], u32, u64)]) -> Vec<Job> {
-    let job = |(after, retries, memory): &(&[usize], u32, u64)| Job {
+fn jobs(needs: &[(&[usize], u32, u64)]) -> Vec<BatchJob> {
+    let job = |(after, retries, memory): &(&[usize], u32, u64)| BatchJob {
         after: after.to_vec(),
         retries: Some(*retries),
         memory_bytes: *memory,
-        ..Job::shell("true")
+        ..BatchJob::shell("true")
     };
     needs.iter().map(job).collect()
 }
@@ -136,9 +136,9 @@ proptest! {
         outcomes in prop::collection::vec(any::<bool>(), 1..64),
         slots in 1..5_usize,
     ) {
-        let jobs: Vec<Job> = needs.iter().enumerate().map(|(at, (after, retries, memory))| {
+        let jobs: Vec<BatchJob> = needs.iter().enumerate().map(|(at, (after, retries, memory))| {
             let after = if at == 0 { vec![] } else { after.iter().map(|index| index.index(at)).collect() };
-            Job { after, retries: Some(*retries), memory_bytes: *memory, ..Job::shell("true") }
+            BatchJob { after, retries: Some(*retries), memory_bytes: *memory, ..BatchJob::shell("true") }
         }).collect();
         let mut queue = Queue::new(&jobs, Rules { slots, ..RULES });
         let (mut running, mut drawn) = (Vec::new(), 0);

@@ -112,7 +112,7 @@ impl Slots {
 }
 
 /// Pairs in blocks; no pair spans two blocks.
-struct Pairs<K, V> {
+struct PairBlocks<K, V> {
     blocks: Vec<Block>,
     count: usize,
     /// The size of the pairs and of the unused ends of full blocks.
@@ -120,9 +120,9 @@ struct Pairs<K, V> {
     kind: PhantomData<(K, V)>,
 }
 
-impl<K: Key, V: Datum> Pairs<K, V> {
+impl<K: Key, V: Datum> PairBlocks<K, V> {
     fn new() -> Self {
-        Pairs { blocks: Vec::new(), count: 0, bytes: 0, kind: PhantomData }
+        PairBlocks { blocks: Vec::new(), count: 0, bytes: 0, kind: PhantomData }
     }
 
     /// Adds the first pair of `from`, which has `bytes` bytes; returns its place.
@@ -226,8 +226,8 @@ impl Scratch {
 
 pub(super) struct List<K, V> {
     /// Pairs with different keys.
-    combined: Pairs<K, V>,
-    waiting: Pairs<K, V>,
+    combined: PairBlocks<K, V>,
+    waiting: PairBlocks<K, V>,
     /// The number of new keys among 256 of the pairs that waited last time.
     new_in_256: usize,
 }
@@ -235,7 +235,7 @@ pub(super) struct List<K, V> {
 impl<K: Key, V: Datum> List<K, V> {
     /// Makes a list without pairs.
     pub fn new() -> Self {
-        List { combined: Pairs::new(), waiting: Pairs::new(), new_in_256: 128 }
+        List { combined: PairBlocks::new(), waiting: PairBlocks::new(), new_in_256: 128 }
     }
 
     /// Adds `count` pairs, which lie one after the other in `pairs`.
@@ -276,7 +276,7 @@ impl<K: Key, V: Datum> List<K, V> {
         }
         let Some(value_bytes) = V::WIDTH else { return self.combine_anew(scratch, combine) };
         let Scratch { slots, blocks } = scratch;
-        let waiting = std::mem::replace(&mut self.waiting, Pairs::new());
+        let waiting = std::mem::replace(&mut self.waiting, PairBlocks::new());
         let combined_before = self.combined.count;
         // Estimate the number of keys: too few slots must be rebuilt, too many do not stay in the cache.
         let mut keys = combined_before + waiting.count * self.new_in_256 / 256;
@@ -381,7 +381,7 @@ impl<K: Key, V: Datum> List<K, V> {
     /// Combines the waiting pairs, for values without a fixed width.
     fn combine_anew(&mut self, scratch: &mut Scratch, combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy) {
         let Scratch { slots, blocks } = scratch;
-        let kinds = [&mut self.combined, &mut self.waiting].map(|pairs| std::mem::replace(pairs, Pairs::new()));
+        let kinds = [&mut self.combined, &mut self.waiting].map(|pairs| std::mem::replace(pairs, PairBlocks::new()));
         // 1. Find the first pair of each key, and combine its value with those of the later ones.
         let mut keys: Vec<(Entry<'_, K, V>, Option<V::Owned>)> = Vec::new();
         slots.clear(kinds.iter().map(|pairs| pairs.count).sum());
@@ -420,7 +420,7 @@ impl<K: Key, V: Datum> List<K, V> {
 
     /// Removes all pairs.
     pub fn clear(&mut self) {
-        (self.combined, self.waiting) = (Pairs::new(), Pairs::new());
+        (self.combined, self.waiting) = (PairBlocks::new(), PairBlocks::new());
     }
 
     /// Returns the number of pairs; of keys, if no pairs wait.
