@@ -152,7 +152,7 @@ def python_imports(file):
 
 
 def python_faults():
-    """Yields what is wrong with the imports of the Python package, a line each."""
+    """Yields a line for each wrong import of the Python package."""
     rooms = python_rooms()
     order = list(rooms)
     for file in sorted(PYTHON.rglob("*.py")):

@@ -5,7 +5,7 @@
     python3 -B -m doctest ci/words.py  tests this check, without a word if it passes
 
 1. A comment names its thing first, so none begins with "Of" or "So many", and no documentation with "What", "Who" or "For who".
-   Within code, "What has ended does not run again" is plain enough.
+   Within code, a sentence such as "What has ended does not run again" may stand.
 2. A line of a comment ends before column 121, unless it is indented or between ``` as a drawing is.
 3. A closure is called what it gives; `of`, `told` and `made` say nothing.
 4. A word of the glossary in ARCHITECTURE.md names at most one type in each language.

@@ -1,6 +1,6 @@
 """CSV as people and programs write it: with stray quotes, rows of other lengths, and marks.
 
-Python's csv says what is in it.
+The oracle is Python's csv.
 """
 
 import collections

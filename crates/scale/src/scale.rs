@@ -60,7 +60,7 @@ impl Report {
 ///
 /// ```
 /// let report = gristmill_scale::analyse("times.csv", "1,40.6\n2,21.2\n4,11.0\n8,6.6\n16,5.2\n32,5.7\n", None)?;
-/// assert!(report.text().contains("16 workers"));
+/// assert!(report.text().contains("More workers help up to 16"));
 /// # Ok::<(), gristmill_scale::diagnose::Error>(())
 /// ```
 pub fn analyse(title: &str, table: &str, processors: Option<u64>) -> Result<Report, diagnose::Error> {

@@ -9,8 +9,9 @@
 //! this is what it is compared with.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::{Barrier, Condvar, Mutex, PoisonError};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use gristmill::Source;
@@ -72,17 +73,23 @@ impl Rounds {
     /// Counts the palindromes of each file.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// A file cannot be read, or a thread cannot be started.
     pub fn run(&self, program: &Palindromes, sources: &[Source]) -> Result<Counted> {
         let queue = Queue { readers: self.readers, ..Queue::default() };
         let shared = Shared { queue: Mutex::new(queue), filled: Condvar::new(), emptied: Condvar::new() };
         let (shared, round) = (&shared, &Barrier::new(self.readers));
-        let (readers, counted) = std::thread::scope(|scope| {
-            let read = |reader| scope.spawn(move || self.read(reader, sources, shared, round));
-            let readers: Vec<_> = (0..self.readers).map(read).collect();
-            let workers: Vec<_> = (0..self.workers).map(|_| scope.spawn(|| count(program, shared))).collect();
-            let readers: Vec<_> = readers.into_iter().map(|thread| thread.join().expect("no reader panics")).collect();
-            let workers: Vec<_> = workers.into_iter().map(|thread| thread.join().expect("no worker panics")).collect();
+        let start = &Start::default();
+        let (readers, counted) = thread::scope(|scope| {
+            let read = |reader| start_thread(scope, start, move || self.read(reader, sources, shared, round));
+            let readers: io::Result<Vec<_>> = (0..self.readers).map(read).collect();
+            let workers: io::Result<Vec<_>> =
+                (0..self.workers).map(|_| start_thread(scope, start, || count(program, shared))).collect();
+            start.decide(readers.is_ok() && workers.is_ok());
+            let ended = |source| shared.fail(thread_failure(source));
+            let readers = readers.map_err(ended).into_iter().flatten();
+            let workers = workers.map_err(ended).into_iter().flatten();
+            let readers: Vec<_> = readers.filter_map(|thread| thread.join().expect("no reader panics")).collect();
+            let workers: Vec<_> = workers.filter_map(|thread| thread.join().expect("no worker panics")).collect();
             (readers, workers)
         });
         if let Some(failure) = shared.queue.lock().unwrap_or_else(PoisonError::into_inner).failure.take() {
@@ -118,6 +125,39 @@ impl Rounds {
         shared.end_reader();
         time
     }
+}
+
+/// Threads wait here until all of them have been started, or one could not be.
+#[derive(Default)]
+struct Start {
+    is_go: Mutex<Option<bool>>,
+    decided: Condvar,
+}
+
+impl Start {
+    fn decide(&self, is_go: bool) {
+        *self.is_go.lock().unwrap_or_else(PoisonError::into_inner) = Some(is_go);
+        self.decided.notify_all();
+    }
+
+    /// Returns true if all threads have been started.
+    fn wait(&self) -> bool {
+        let is_go = self.is_go.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.decided.wait_while(is_go, |is_go| is_go.is_none()).unwrap_or_else(PoisonError::into_inner) == Some(true)
+    }
+}
+
+/// Starts a thread that works once all have been started.
+fn start_thread<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    start: &'s Start,
+    work: impl FnOnce() -> T + Send + 's,
+) -> io::Result<ScopedJoinHandle<'s, Option<T>>> {
+    thread::Builder::new().spawn_scoped(scope, || start.wait().then(work))
+}
+
+fn thread_failure(source: io::Error) -> Error {
+    Error::Engine(gristmill::Error::System { what: "cannot start a thread (--readers, --workers)", source })
 }
 
 /// Reads a whole file, decompressed.
