@@ -65,7 +65,7 @@ class Result(Exports[T_co], Sequence[T_co]):
         return f"<Result: {counted(len(self), 'record')}{aside}>"
 
     def timeline(self) -> Timeline:
-        """Returns a picture of when each worker was in which phase, with deaths and redone work. A notebook shows it.
+        """Returns a picture of the phases of each worker over time, with deaths and redone work. A notebook shows it.
 
         >>> import gristmill as gm
         >>> with gm.configure(engine="machine", workers=2):

@@ -145,8 +145,8 @@ pub(crate) fn remove_beyond(
     Ok(transaction.prepare(BEYOND)?.execute(params![program, input, host, runs, REMOVED_MAX as i64])?)
 }
 
-/// Removes runs that are too old, and the oldest while the file is too large, with what is known of programs and inputs
-/// that then have no run left. Returns the number of runs that it removed: some thousand at most.
+/// Removes runs that are too old, and the oldest while the file is too large, with what is known about programs and
+/// inputs that then have no run left. Returns the number of runs that it removed: some thousand at most.
 pub(crate) fn remove_old(transaction: &Transaction<'_>, limits: &Limits, now_ms: u64) -> Result<u64, Problem> {
     let before_ms = now_ms.saturating_sub(limits.days.saturating_mul(DAY_MS)) as i64;
     let mut old = transaction.prepare(OLD)?;

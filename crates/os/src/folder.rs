@@ -293,7 +293,7 @@ impl Folder {
 
     /// Begins a file without a name, for writing.
     ///
-    /// It gets these permissions as far as the process's mask grants them.
+    /// It gets those of these permissions that the process's mask grants.
     ///
     /// # Errors
     /// The system's error: `EOPNOTSUPP` or `EISDIR` if the file system has no such files.

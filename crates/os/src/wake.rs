@@ -133,7 +133,7 @@ pub struct Watch {
     fd: OwnedFd,
 }
 
-/// Readable descriptors that one wait tells of; the next one tells of others.
+/// The readable descriptors that one wait reports; the next wait reports others.
 const READY_MAX: usize = 64;
 
 impl Watch {

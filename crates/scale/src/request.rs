@@ -9,7 +9,7 @@ use crate::run::parameters::Parameter;
 /// When experiments are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Those that tell the suspects apart, as far as they take less than 15 seconds.
+    /// Those that tell the suspects apart, if they take less than 15 seconds.
     Auto,
     /// All, however long they take.
     Always,

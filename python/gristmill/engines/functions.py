@@ -111,7 +111,7 @@ class Side:
         self.chain = _composed(self.narrows, self.end)
 
     def records(self, given: Any) -> Iterable[Any]:
-        """The records that what the engine gives stands for."""
+        """Turns what the engine gives into the records that it stands for."""
         if self.source is None:
             found: list[Any] = given
         elif self.is_opened:

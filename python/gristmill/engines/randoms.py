@@ -41,7 +41,7 @@ class Generators:
         for function in functions:
             search.look(function, 0)
         self.carried = search.found
-        #: Whether the functions draw random numbers, as far as their code shows.
+        #: Whether the code of the functions seems to draw random numbers.
         self.are_used = bool(search.found) or not _DRAWING.isdisjoint(search.names)
 
     def seed(self, *numbers: int) -> None:

@@ -48,13 +48,13 @@ class Run(Generic[T]):
     records: Iterator[T]
     bad_records: list[BadRecord] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
-    #: The records as the native engine has them, for who does not need objects; then `records` must not be asked for.
+    #: The records as the native engine has them, for callers that need no objects; they must not ask for `records` too.
     blocks: Iterator[bytes] | None = None
     #: Makes the records of a block.
     decode: Callable[[bytes], list[T]] | None = None
     #: For each stage, if the engine records such.
     timelines: list[StageTimeline] = field(default_factory=list)
-    #: The number of records, for who needs no more; then `records` must not be asked for.
+    #: The number of records, for callers that need no more; they must not ask for `records` too.
     count: Callable[[], int] | None = None
     #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as
     #: blocks.

@@ -1,4 +1,4 @@
-"""The timeline of a job: when each worker was in which phase."""
+"""The timeline of a job: which phase each worker was in, and when."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-//! The means to learn what programs demand: counts, readings of memory, or nothing; and the run of a queue by the best
-//! of them.
+//! The ways to learn what programs demand: counts, readings of memory, or nothing; and how a queue runs by the best of
+//! them.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use super::machine::{SAMPLE_PERIOD, run_counted, run_probed};
 use super::probing::Probing;
 use crate::run::runner::Runner;
 
-/// The seconds of a list from which it is worth to choose its programs. It takes half a second to see that there is
-/// contention, and the last second is left to the system.
+/// The length of the shortest list, in seconds, whose programs are worth choosing. Seeing that there is contention
+/// takes half a second, and the last second is left to the system.
 const WORTH_CHOOSING_S: f64 = 5.0;
 /// Each program needs an open file for each processor, so there are no samples on larger machines.
 const SAMPLED_PROCESSORS_MAX: usize = 64;
@@ -47,7 +47,7 @@ enum Means {
 }
 
 impl Means {
-    /// The tier, as it is said at the start and in each record.
+    /// The tier, as named at the start and in each record.
     fn tier(&self) -> &'static str {
         match self {
             Means::Counted(..) => "A",
@@ -57,7 +57,7 @@ impl Means {
     }
 }
 
-/// Runs the queue, in which programs are chosen if that was asked for and is of use.
+/// Runs the queue, choosing its programs if that was asked for and can help.
 pub fn run_chosen(runner: &mut Runner<'_>, chooser: &Chooser) -> io::Result<()> {
     let Chooser { processors, slots, quiet, .. } = *chooser;
     // With a processor for each program there is nothing to choose.
@@ -85,7 +85,7 @@ pub fn run_chosen(runner: &mut Runner<'_>, chooser: &Chooser) -> io::Result<()> 
 }
 
 impl Chooser {
-    /// Returns the best means of this machine, with what samples instructions, and says which it is and why.
+    /// Returns the best means that this machine offers, with a sampler of instructions, and says which it is and why.
     fn means(&self, how: ByBandwidth) -> (Means, Option<Sampler>) {
         let (processors, slots) = (self.processors, self.slots);
         let (means, sentence) = match tier_a(processors) {

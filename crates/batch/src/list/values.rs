@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 
 use gristmill_report::messages::tell;
 
-/// The milliseconds after which it is said that a command waits for values that nothing in it asks for.
+/// After this many milliseconds, a command that waits for values without any placeholder for them says so.
 const SILENCE_MS: u32 = 1000;
 
 /// How values and lines become jobs.

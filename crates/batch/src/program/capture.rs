@@ -94,7 +94,7 @@ impl Capture {
         Ok(self.problem.take())
     }
 
-    /// The files of both streams, as far as anything was written.
+    /// The files of the streams to which something was written.
     pub fn into_files(self) -> [Option<File>; STREAMS] {
         self.streams.map(|stream| stream.into_file())
     }
@@ -192,7 +192,7 @@ fn remove_attempts(folder: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a job's folder: its number, and its name as far as that suits a file.
+/// Returns the name of a job's folder: its number, and the part of its name that may stand in a file name.
 fn folder_name(number: usize, name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let plain: String =

@@ -51,7 +51,7 @@ pub struct Handed {
 }
 
 impl Handed {
-    /// Reads lines, as far as they have come, and keeps the descriptors that come with them. Returns the number of
+    /// Reads the lines that have arrived, and keeps the descriptors that come with them. Returns the number of
     /// bytes; 0 is the end.
     pub fn read(&mut self, from: &UnixStream, bytes: &mut [u8]) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];

@@ -55,7 +55,7 @@ pub struct Queue {
 /// The order in which jobs begin: by priority, and then by place.
 type Rank = (Reverse<i32>, usize);
 
-/// The needs of a job, as far as the queue depends on them.
+/// The needs of a job that the queue must know.
 #[derive(Clone, Debug)]
 struct Need {
     /// The jobs that wait for its success.

@@ -169,8 +169,8 @@ impl Printer {
         std::mem::take(&mut self.lost)
     }
 
-    /// Prints as far as there is room. After an error, the rest of the same output is left out. `is_alone` says that
-    /// nobody is left who could tell that the user wants to wait no longer, so what has no room is left out too.
+    /// Prints as much as there is room for. After an error, the rest of the same output is left out. `is_alone` says
+    /// that nobody is left who could tell that the user wants to wait no longer, so what has no room is left out too.
     pub fn print_some(&mut self, running: &BTreeMap<usize, Running>, table: &Live, is_alone: bool) -> io::Result<()> {
         loop {
             if self.printing.is_empty() {

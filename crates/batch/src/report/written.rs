@@ -108,7 +108,7 @@ impl Written {
     }
 }
 
-/// Moves the next bytes of a file that changes no more to a pipe, as far as there is room, without copying them.
+/// Moves the next bytes of a file that no longer changes to a pipe, as many as it has room for, without copying them.
 /// Returns `None` if the file system cannot do that.
 fn moved(file: &File, to: &File) -> io::Result<Option<Printed>> {
     let mut left = COPIED_BYTES;

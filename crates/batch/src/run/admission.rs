@@ -52,7 +52,7 @@ impl StartLimits {
 /// The time between two looks at the load, and after which a program shows in the memory.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A running program, as far as this must know.
+/// A running program: the facts that decide which others may start.
 pub struct Young {
     pub age: Duration,
     /// The memory that its job asks for; 0 if it says nothing.

@@ -52,7 +52,7 @@ pub struct Link {
     pub signals: PipeReader,
 }
 
-/// A program that has begun, as far as the guard knows.
+/// A program that has begun, as known to the guard.
 struct Begun {
     attempt: u32,
     /// It is not tried again, however it ends.

@@ -146,7 +146,7 @@ impl<'a> Programs<'a> {
         let _ = self.means.guard.write_all(format!("end {job}\n").as_bytes());
     }
 
-    /// Returns the running programs, as far as the admission of others depends on them.
+    /// Returns the facts about running programs that decide which others may start.
     pub fn young(&self, jobs: &[BatchJob], now: Instant) -> impl ExactSizeIterator<Item = Young> {
         let age =
             move |program: &Running| Young { age: now - program.began, memory_bytes: jobs[program.job].memory_bytes };

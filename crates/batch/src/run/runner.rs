@@ -391,7 +391,7 @@ impl<'a> Runner<'a> {
         line.into_iter().for_each(|line| self.printer.add(job, line));
     }
 
-    /// Prints what programs wrote, as far as there is room.
+    /// Prints as much of the programs' output as there is room for.
     fn print_some(&mut self) {
         self.printer.see(&self.jobs.queue);
         loop {

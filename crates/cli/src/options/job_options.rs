@@ -45,7 +45,7 @@ pub struct JobOptions {
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub stats: Option<PathBuf>,
 
-    /// Draw when each worker was in which phase, with deaths and steps, as one .html file
+    /// Draw which phase each worker was in over time, with deaths and steps, as one .html file
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub timeline: Option<PathBuf>,
 

@@ -124,7 +124,7 @@ processors; with fewer, the report says what was seen and no more.";
 /// When experiments are made.
 #[derive(Clone, Copy, ValueEnum)]
 enum When {
-    /// Those that tell the suspects apart, as far as they take less than 15 seconds
+    /// Those that tell the suspects apart, if they take less than 15 seconds
     Auto,
     /// All, however long they take
     Always,

@@ -49,7 +49,7 @@ fn told(error: &clap::Error, tip: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// Replaces what Rust says of a text that is no number by what a user can use.
+/// Replaces Rust's message about text that is not a number with one that helps a user.
 fn in_words(text: &str) -> String {
     let words = [
         ("invalid digit found in string", "it is not a whole number"),

@@ -70,7 +70,7 @@ impl Found {
     }
 }
 
-/// The records that are set aside, as far as one worker knows.
+/// The records set aside, as known to one worker.
 #[derive(Default)]
 pub(crate) struct SetAside {
     known: usize,

@@ -1,5 +1,5 @@
-//! The content of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a
-//! stream.
+//! The content of a file that cannot be read from an arbitrary byte, because it is compressed, in another encoding, or
+//! a stream.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,8 +16,8 @@ use crate::input::unread::{self, START_BYTES};
 use crate::input::zip::Entry;
 use crate::memory::Memory;
 
-/// The packing of a file that cannot be read from any byte on, because it is compressed, in another encoding, or a
-/// stream.
+/// The packing of a file that cannot be read from an arbitrary byte, because it is compressed, in another encoding, or
+/// a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Packing {
     pub compression: Option<Compression>,
@@ -43,7 +43,7 @@ impl OnePassStream {
         OnePassStream { file: file.into(), head, is_taken: AtomicBool::new(false) }
     }
 
-    /// Returns its file to the first who reads it, from its beginning.
+    /// Returns its file to the first reader, which must begin at its start.
     pub fn take(&self, at: u64) -> io::Result<Arc<File>> {
         if at > 0 || self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(io::Error::other("it was read as it came (Input::read_once), and cannot be read again"));

@@ -300,7 +300,7 @@ impl Source {
         if is_text && start.starts_with(MARK) { MARK.len() } else { 0 }
     }
 
-    /// Returns whether its content is stored as it is, and can be read from any byte on.
+    /// Returns whether its content is stored as it is, and can be read from an arbitrary byte.
     pub(crate) fn is_plain(&self) -> bool {
         self.packing.is_none()
     }

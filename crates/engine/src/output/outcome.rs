@@ -195,7 +195,7 @@ pub struct Summary {
     pub node_reads: Vec<NodeReads>,
     /// The statistics of each worker, including dead ones.
     pub workers: Vec<Worker>,
-    /// When the workers were in which phase, if [`Job::timeline`](crate::Job::timeline) asked for it.
+    /// Which phase each worker was in, and when, if [`Job::timeline`](crate::Job::timeline) asked for it.
     pub timeline: Option<Timeline>,
     /// The values of the accumulators that were added to.
     pub(crate) totals: Values,

@@ -1,8 +1,8 @@
-//! When the workers of a job were in which phase, and what happened meanwhile.
+//! Which phase each worker of a job was in, and when, and what happened meanwhile.
 
 use crate::control::counters::{PHASES, Phase};
 
-/// When the workers of a job were in which phase ([`Job::timeline`](crate::Job::timeline)).
+/// Which phase each worker of a job was in, and when ([`Job::timeline`](crate::Job::timeline)).
 ///
 /// All times are nanoseconds since the call that ran the job.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Timeline {
     pub tracks: Vec<Track>,
     /// Marks, in the order of time.
     pub marks: Vec<Mark>,
-    /// Every how many steps, stages and rounds one is in `marks`: 1, or more if not all of them fit.
+    /// `marks` has one in this many steps, stages and rounds: 1, or more if not all of them fit.
     pub marked_every: u32,
 }
 
@@ -116,7 +116,7 @@ impl Marks {
         std::mem::take(&mut self.marks)
     }
 
-    /// Leaves out every second one.
+    /// Drops every second mark.
     fn thin(&mut self) {
         let mut nth = 0;
         self.marks.retain(|mark| {

@@ -108,7 +108,7 @@ impl Freezer {
     }
 }
 
-/// Removes a folder of the kernel with all in it, as far as no group has processes. Returns true if it is gone.
+/// Removes a folder of the kernel and all groups in it that have no processes. Returns true if it is gone.
 pub(super) fn remove_whole(folder: &Path) -> bool {
     let is_gone = |removed: io::Result<()>| match removed {
         Ok(()) => true,

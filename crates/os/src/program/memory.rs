@@ -73,7 +73,7 @@ impl MemoryLimits {
         }
     }
 
-    /// Hands the controller on, and tries it out.
+    /// Hands the controller on, and tries whether that works.
     fn prepare(&self) -> Result<(), String> {
         let folder = self.folder();
         let failed = |error: io::Error| format!("{}: {error}", folder.display());
@@ -144,7 +144,7 @@ impl MemoryLimits {
         })
     }
 
-    /// Removes what [`MemoryLimits::here`] made, as far as no program is in it, and moves this process back.
+    /// Removes those folders of [`MemoryLimits::here`] that no program is in, and moves this process back.
     pub fn remove(&self) {
         let folder = self.folder();
         if let (MemoryLimits::V2(_), true, Some(around)) = (self, folder.join(QUEUE).exists(), folder.parent()) {

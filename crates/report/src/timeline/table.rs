@@ -1,4 +1,4 @@
-//! The numbers of the picture as tables, for who does not see it or wants to know exactly.
+//! The numbers of the picture as tables, for readers who cannot see it or want exact values.
 
 use gristmill::{PHASES, Phase, Timeline};
 

@@ -1,10 +1,10 @@
-//! The causes of a loss, as far as an account can tell them.
+//! The causes of a loss that an account can show.
 
 use gristmill_counters::sleep::Sleep;
 
 use crate::diagnose::kernel_work::KernelWork;
 
-/// The reason why more workers do not help, as far as an account can tell.
+/// The reason why more workers do not help, according to an account.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cause {
     /// There is hardly any loss.

@@ -25,7 +25,7 @@ pub struct Cost {
     pub faults: u64,
 }
 
-/// The costs under a change, as far as it applies to the fewest or the most workers.
+/// The costs under a change, for the fewest and the most workers to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeTrial {
     /// The change.

@@ -175,8 +175,8 @@ impl Curve {
         }
     }
 
-    /// Returns the fewest workers that are as fast as the best number, as far as noise allows to tell, if the time
-    /// rises between them.
+    /// Returns the fewest workers that are as fast as the best number, within the noise, if the time rises between
+    /// them.
     fn enough(&self) -> Option<u64> {
         let best = self.best_point();
         let enough = self.points.iter().find(|point| !self.is_faster(best, point))?.workers;

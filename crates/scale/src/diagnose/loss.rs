@@ -133,7 +133,7 @@ impl Loss {
         self.grown.first().copied().filter(|(_, more)| *more >= CAUSE_MIN * self.all())
     }
 
-    /// Returns the cause of system time that grew by `more`, by what samples show of it.
+    /// Returns the cause of system time that grew by `more`, judging by samples.
     fn in_kernel(&self, more: f64) -> Cause {
         let (work, of_work) = self.grown_in_kernel[0];
         if of_work >= CAUSE_MIN * more {
@@ -149,7 +149,7 @@ impl Loss {
         Object::ALL.into_iter().find(|object| self.grown_for(*object) >= CAUSE_MIN * self.all())
     }
 
-    /// Returns by how much sleep for an object and the work of the kernel for it grew.
+    /// Returns the growth of the sleep for an object and of the kernel's work for it.
     pub(super) fn grown_for(&self, object: Object) -> f64 {
         let (wait, works) = object.costs();
         self.grown_by(&[TimePart::Blocked(wait)]) + self.grown_by_work(works)
@@ -206,7 +206,7 @@ impl Loss {
         self.grown.iter().filter(|(part, _)| parts.contains(part)).map(|(_, more)| more).sum()
     }
 
-    /// Returns by how much all that a lock costs grew: sleep, and time to spin and to wake others.
+    /// Returns the growth of all that a lock costs: sleep, and time to spin and to wake others.
     pub(super) fn grown_by_lock(&self) -> f64 {
         let costs = |part: TimePart| is_on_futex(part) || matches!(part, TimePart::User | TimePart::System);
         self.grown.iter().filter(|(part, _)| costs(*part)).map(|(_, more)| more).sum()

@@ -77,7 +77,7 @@ impl Loss {
         }
     }
 
-    /// Returns what workers slept for on futexes, as far as samples tell.
+    /// Returns what workers slept for on futexes, according to the samples.
     fn lock_or_queue(&self) -> &'static str {
         let is_lock = self.grown.iter().any(|(part, _)| *part == TimePart::Blocked(Sleep::Lock));
         if is_lock { "a lock" } else { "a lock or a queue" }

@@ -22,7 +22,7 @@ use gristmill_report::text::escape;
 
 /// The accounts of all numbers of workers that ran.
 pub struct Evidence {
-    /// The accounts, each with what is known of its runs.
+    /// The accounts, each with the facts about its runs.
     pub rows: Vec<AccountRow>,
     /// The average slowdown of the sampled runs against the timed ones: 0.03 is three percent.
     longer: f64,

@@ -16,7 +16,7 @@ use crate::section::Section;
 use gristmill_report::tally::Tally;
 use gristmill_report::text::escape;
 
-/// The machine, as far as experiments depend on it.
+/// The facts about the machine on which experiments depend.
 pub struct Surroundings {
     /// Half of the processors, each on a core of its own where there are enough.
     half: Vec<usize>,

@@ -179,7 +179,7 @@ impl Store {
         }
     }
 
-    /// Returns the work of a whole execution, as far as it is known; `None` before the first one.
+    /// Returns the work of a whole execution, if it is known; `None` before the first one.
     pub fn work(&self, key: &Key, threads: usize) -> Option<ProgramWork> {
         let program = self.programs.get(&key.build)?;
         let input = program.inputs.get(&key.input).filter(|input| input.runs > 0)?;

@@ -183,7 +183,7 @@ class _Job:
         return Side(source, narrows, end, is_opened=is_opened), (count, 1 if is_opened else max(1, min(share, _MOST)))
 
     def heed(self, stage: Stage, told: dict[str, Any], began: float) -> None:
-        """Keeps what the native engine tells of a stage that has run."""
+        """Keeps what the native engine reports of a stage that has run."""
         told["bad_records"] = [
             (path, line, offset, self.object_at(offset) if _is_made(path) else record, cause)
             for path, line, offset, record, cause in told["bad_records"]
@@ -298,5 +298,5 @@ def _is_made(path: Any) -> bool:
 
 
 def _place(path: Any, line: int | None, byte: int | None) -> Place:
-    """The place that the native engine tells of; nowhere, if the record is of no file."""
+    """The place that the native engine names; nowhere, if the record comes from no file."""
     return NOWHERE if path is None or _is_made(path) else Place(str(path), line, byte)

@@ -125,7 +125,7 @@ def _pattern(given: Any) -> tuple[str, int] | None:
 
 
 def adopt(content: bytes) -> None:
-    """Sets in this process what :func:`levels` tells of the program."""
+    """Sets in this process the levels that :func:`levels` returned in the program."""
     root, disabled, loggers, captured, filters = pickle.loads(content)
     logging.root.setLevel(root)
     logging.disable(disabled)

@@ -32,7 +32,7 @@ public final class Coordinator {
    */
   public record CommitResult(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
 
-  /** The program's own object for a shuffle, as far as the driver asks it. */
+  /** The program's own object for a shuffle, which the driver asks. */
   public interface Dependency {
     /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
     boolean isDeterminate();

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Set;
 import org.gristmill.core.plan.Executor;
 
-/** Spark's table of map outputs, as far as the coordinator changes it. Calls must not block. */
+/** The changes that the coordinator makes in Spark's table of map outputs. Calls must not block. */
 public interface MapOutputs {
   /** Unregisters the map outputs of these attempts. True if any of them was registered. */
   boolean unregister(int shuffle, Set<Long> attempts);
