@@ -67,6 +67,7 @@ lint: need-cargo
 	sh ci/lint.sh
 	bash ci/java.sh
 	python3 -B bench/chart.py --check
+	python3 -B -m doctest ci/rooms.py
 	python3 -B ci/rooms.py
 	python3 -B ci/links.py
 	python3 -B -m doctest ci/names.py

@@ -10,6 +10,9 @@ may use them, but they may not use its definitions. Tests are not checked.
 
 Python: the comment at the head of python/gristmill/__init__.py lists the modules of each package. Imports inside of
 functions count, and so do names that are given to `import_module`. No module imports a private name of another.
+
+Java: every mention of a class counts, also of one in the same package. Two files may mention each other; no more than
+two form a circle.
 """
 
 import ast
@@ -179,6 +182,50 @@ def python_faults():
             yield f"python/gristmill/__init__.py lists {name}, and there is no {file.relative_to(ROOT)}"
 
 
+def java_mentions():
+    """Returns the classes of the plugin, by package and name, each with the classes of other files that it mentions."""
+    texts = {}
+    for file in (ROOT / "spark" / "src").glob("[!t]*/java/**/*.java"):
+        text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', "", file.read_text(), flags=re.S)
+        texts.setdefault((re.search(r"^package ([\w.]+);", text, re.M).group(1), file.stem), []).append(text)
+    mentions = {}
+    for (package, name), versions in texts.items():
+        for text in versions:
+            imports = re.findall(r"^import (?:static )?([\w.]+?)\.([A-Z]\w*)[\w.*]*;", text, re.M)
+            seen = {word: (package, word) for word in re.findall(r"\b[A-Z]\w*", text)} | {last: (of, last) for of, last in imports}
+            found = {place for word, place in seen.items() if place in texts and place != (package, name)}
+            mentions.setdefault((package, name), set()).update(found)
+    return mentions
+
+
+def circles(mentions):
+    """Yields each set of names that reach each other.
+
+    >>> [sorted(circle) for circle in circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "d"}})]
+    [['a', 'b', 'c']]
+    """
+
+    def reached(start):
+        found, new = set(), {start}
+        while new:
+            found |= new
+            new = set().union(*(mentions[name] for name in new)) - found
+        return found
+
+    reach = {name: reached(name) for name in mentions}
+    for name in mentions:
+        circle = {other for other in reach[name] if name in reach[other]}
+        if len(circle) > 1 and name == min(circle):
+            yield circle
+
+
+def java_faults():
+    """Yields a line for each circle of more than two files of the plugin."""
+    for circle in circles(java_mentions()):
+        if len(circle) > 2:
+            yield f"spark: {', '.join(sorted(name for _, name in circle))} mention each other in a circle"
+
+
 def main():
     found = 0
     for crate in sorted((ROOT / "crates").iterdir()):
@@ -199,11 +246,12 @@ def main():
         for name, file in list(python_rooms().items())[1:]:
             print(f"gristmill.{name:34} {(ast.get_docstring(ast.parse(file.read_text())) or '').partition(chr(10))[0]}")
     else:
-        faults = list(python_faults())
+        faults = [*python_faults(), *java_faults()]
         print(*faults, sep="\n", end="\n" if faults else "")
         found += len(faults)
     if found:
         sys.exit(f"{found} imports are wrong: see the head of ci/rooms.py")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.plan.Emission;
@@ -32,31 +31,8 @@ public final class Coordinator {
    */
   public record CommitResult(boolean accepted, boolean complete, Executor location, long[] sizes, long rows) {}
 
-  /** The program's own object for a shuffle, which the driver asks. */
-  public interface Dependency {
-    /** Whether a map that runs again gives the same records, so that it can inherit from its earlier attempt. */
-    boolean isDeterminate();
-
-    /** True if no job can run this shuffle any more. */
-    default boolean isCollected() {
-      return false;
-    }
-  }
-
   /** A shuffle before it runs. {@code firstEpoch} is above all epochs of its plans so far. */
   private record Registered(int maps, int partitions, Dependency dependency, int firstEpoch) {}
-
-  /** Tells the executors of plans, and the log of decisions. Calls must not block. */
-  public interface Announcer {
-    void publish(PlanUpdate update);
-
-    void log(String line);
-
-    void warn(String line);
-
-    /** Logs a line for somebody who looks for a fault. */
-    void detail(Supplier<String> line);
-  }
 
   private final MapOutputs outputs;
   private final Announcer announcer;

@@ -16,7 +16,7 @@ import org.gristmill.core.plan.Settings;
  */
 final class RedoProof {
   private final MapOutputs outputs;
-  private final Coordinator.Announcer announcer;
+  private final Announcer announcer;
   private final boolean strict;
   private final Collection<ShuffleLedger> shuffles;
   private long outputsReplaced;
@@ -25,7 +25,7 @@ final class RedoProof {
    * @param strict whether a map that runs again must write the same values too, and not only the same keys
    * @param shuffles all that the driver knows, as they are from now on
    */
-  RedoProof(MapOutputs outputs, Coordinator.Announcer announcer, boolean strict, Collection<ShuffleLedger> shuffles) {
+  RedoProof(MapOutputs outputs, Announcer announcer, boolean strict, Collection<ShuffleLedger> shuffles) {
     this.outputs = outputs;
     this.announcer = announcer;
     this.strict = strict;

@@ -46,7 +46,7 @@ final class ShuffleLedger {
   final int id;
   final int maps;
   final int partitions;
-  private final Coordinator.Dependency dependency;
+  private final Dependency dependency;
   private final Recovery recovery;
   private final int firstEpoch;
   private final PartitionHomes homes;
@@ -70,7 +70,7 @@ final class ShuffleLedger {
    * @param firstEpoch of its first plan; above that of every earlier ledger of the shuffle
    * @param leaving the executors that are being decommissioned, as it is from now on
    */
-  ShuffleLedger(int id, int maps, int partitions, Coordinator.Dependency dependency, Recovery recovery, int firstEpoch,
+  ShuffleLedger(int id, int maps, int partitions, Dependency dependency, Recovery recovery, int firstEpoch,
       Set<String> leaving) {
     this.id = id;
     this.maps = maps;

@@ -156,7 +156,7 @@ final class DiskStore implements AutoCloseable {
   }
 
   /** The file that has these bytes; null while some are in memory, and if they are in several files. */
-  synchronized PageStore.InFile file(int id, long offset, int length) throws IOException {
+  synchronized InFile file(int id, long offset, int length) throws IOException {
     Shuffle shuffle = stored(id, offset, length);
     StoreLog.Piece piece = shuffle.log.at(offset);
     return piece.tail() == null && piece.end() >= offset + length ? shuffle.file.file(offset, length) : null;

@@ -87,12 +87,12 @@ final class FileChain implements Closeable {
   }
 
   /** The file that has these bytes, which have been written; null if they are in several. */
-  PageStore.InFile file(long offset, int length) {
+  InFile file(long offset, int length) {
     Map.Entry<Long, StoreFile> file = files.floorEntry(offset);
     Long next = files.higherKey(offset);
     return file == null || next != null && next < offset + length
         ? null
-        : new PageStore.InFile(file.getValue().file(), offset - file.getKey());
+        : new InFile(file.getValue().file(), offset - file.getKey());
   }
 
   /** Closes and deletes. */

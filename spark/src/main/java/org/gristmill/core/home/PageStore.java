@@ -26,9 +26,6 @@ public final class PageStore implements AutoCloseable {
     default void diskFailed(int shuffle, IOException cause) {}
   }
 
-  /** Where bytes lie: {@code offset} of a file. */
-  public record InFile(File file, long offset) {}
-
   private final DiskStore[] lanes;
 
   /**

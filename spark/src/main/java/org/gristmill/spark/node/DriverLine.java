@@ -1,21 +1,24 @@
 package org.gristmill.spark.node;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.gristmill.core.format.Message;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Calls of an executor to the driver, from the thread that needs the answer, or from one of its own where nobody may
  * wait.
  */
 final class DriverLine implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
+  /** The way to the driver: sends a message and waits for the answer, at most for the time-out. */
+  interface Ask {
+    Message answer(Message message, long timeoutMs);
+  }
 
-  private final SparkExecutor spark;
+  private final Ask ask;
   private final String executorId;
   private final long timeoutMs;
   private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(task -> {
@@ -24,14 +27,14 @@ final class DriverLine implements AutoCloseable {
     return thread;
   });
 
-  DriverLine(SparkExecutor spark, String executorId, long timeoutMs) {
-    this.spark = spark;
+  DriverLine(Ask ask, String executorId, long timeoutMs) {
+    this.ask = ask;
     this.executorId = executorId;
     this.timeoutMs = timeoutMs;
   }
 
   Message call(Message message) {
-    return spark.ask(message, timeoutMs);
+    return ask.answer(message, timeoutMs);
   }
 
   /** The answer to a message that is answered by yes or no. */
@@ -41,7 +44,7 @@ final class DriverLine implements AutoCloseable {
 
   /** The same, where the driver itself waits for executors once. */
   boolean isDoneByOthers(Message message) {
-    return ((Message.Done) spark.ask(message, 2 * timeoutMs)).ok();
+    return ((Message.Done) ask.answer(message, 2 * timeoutMs)).ok();
   }
 
   /**

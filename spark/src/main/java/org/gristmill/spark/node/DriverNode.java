@@ -1,5 +1,7 @@
 package org.gristmill.spark.node;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -7,6 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import org.gristmill.core.driver.Announcer;
 import org.gristmill.core.driver.Coordinator;
 import org.gristmill.core.driver.MapOutputs;
 import org.gristmill.core.format.Message;
@@ -14,16 +17,12 @@ import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Location;
 import org.gristmill.core.plan.PlanUpdate;
 import org.gristmill.core.plan.Recovery;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The driver's part in the shuffle: hands the executors' messages to the {@link Coordinator}, tells executors its
  * plans, and has them flush. Messages are handled one at a time.
  */
-public final class DriverNode implements Coordinator.Announcer {
-  private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
-
+public final class DriverNode implements Announcer {
   /** The line to one executor. */
   public interface ExecutorLine {
     void send(Message message);

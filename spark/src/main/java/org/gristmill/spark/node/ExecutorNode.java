@@ -1,5 +1,7 @@
 package org.gristmill.spark.node;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -31,18 +33,12 @@ import org.gristmill.core.plan.Settings;
 import org.gristmill.core.read.FetchTimeout;
 import org.gristmill.core.send.Outbox;
 import org.gristmill.core.send.PagePool;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * One executor's part in the shuffle, shared by all its tasks: the page pool and outbox for what its maps write, the
  * store for the partitions that live here, and the line to the driver.
  */
 public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
-  /** Everything is logged under the package that users know. */
-  public static final String LOG_NAME = "org.apache.spark.shuffle.gristmill.GristmillShuffleManager";
-
-  private static final Logger LOG = LoggerFactory.getLogger(LOG_NAME);
   private static final int GRAIN_BYTES = 4 << 20;
   private static final int PIECE_BYTES = 1 << 18;
 
@@ -87,7 +83,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     this.timeoutMs = timeoutMs;
     fetchTimeout = new FetchTimeout(timeoutMs);
     executorId = spark.executor().id();
-    driver = new DriverLine(spark, executorId, timeoutMs);
+    driver = new DriverLine(spark::ask, executorId, timeoutMs);
     long budget = settings.number(Settings.POOL_BYTES);
     if (budget == 0) {
       budget = spark.sharedMemoryBytes() / 4;

@@ -1,5 +1,7 @@
 package org.gristmill.spark.reader;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
@@ -17,8 +19,6 @@ import org.gristmill.core.read.PartitionSource;
 import org.gristmill.core.read.SelectedSegments;
 import org.gristmill.core.read.WinningSegments;
 import org.gristmill.spark.node.ExecutorNode;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Finds, for one reduce task, the segments of its partitions: all of every winner's, or a fetch failure.
@@ -33,8 +33,6 @@ import org.slf4j.LoggerFactory;
  * </ol>
  */
 public final class PartitionOpener {
-  private static final Logger LOG = LoggerFactory.getLogger(ExecutorNode.LOG_NAME);
-
   private static final String REPLACED = "a map has run again and has written other records, so its map status is out of date";
 
   private final ExecutorNode node;

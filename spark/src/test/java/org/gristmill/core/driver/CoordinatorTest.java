@@ -229,7 +229,7 @@ class CoordinatorTest {
   void aRemovedShuffleMayBeWrittenAgainUnlessItsDependencyIsCollected() {
     executors("a", "b");
     boolean[] collected = {false};
-    coordinator.shuffleAdded(1, 2, 2, new Coordinator.Dependency() {
+    coordinator.shuffleAdded(1, 2, 2, new Dependency() {
       @Override
       public boolean isDeterminate() {
         return true;

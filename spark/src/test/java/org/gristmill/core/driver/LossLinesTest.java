@@ -31,7 +31,7 @@ class LossLinesTest {
     List.of("a", "b", "c").forEach(id -> coordinator.executorAdded(new Executor(id, "host", 1)));
     for (int shuffle = 0; shuffle <= OLD; shuffle++) {
       boolean dead = shuffle % 2 == 0 && shuffle < OLD;
-      coordinator.shuffleAdded(shuffle, maps(shuffle), PARTITIONS, new Coordinator.Dependency() {
+      coordinator.shuffleAdded(shuffle, maps(shuffle), PARTITIONS, new Dependency() {
         @Override
         public boolean isDeterminate() {
           return true;

@@ -10,7 +10,7 @@ import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.PlanUpdate;
 
 /** The surroundings of a coordinator in the driver, for tests: notes all calls and does nothing. */
-public class RecordingDriver implements MapOutputs, Coordinator.Announcer {
+public class RecordingDriver implements MapOutputs, Announcer {
   final List<String> done = new ArrayList<>();
   final List<Plan> plans = new ArrayList<>();
   final List<String> lines = new ArrayList<>();

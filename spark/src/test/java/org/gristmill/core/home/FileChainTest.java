@@ -57,8 +57,8 @@ class FileChainTest {
     byte[] read = new byte[both.length - 2];
     chain.read(1, read, 0, read.length);
     assertArrayEquals(Arrays.copyOfRange(both, 1, both.length - 1), read);
-    assertEquals(new PageStore.InFile(file(0), 5), chain.file(5, before.length - 5));
-    assertEquals(new PageStore.InFile(file(1), 0), chain.file(before.length, after.length));
+    assertEquals(new InFile(file(0), 5), chain.file(5, before.length - 5));
+    assertEquals(new InFile(file(1), 0), chain.file(before.length, after.length));
     assertNull(chain.file(before.length - 1, 2), "bytes in two files");
     assertEquals(1, told.size());
     assertTrue(told.get(0).getMessage().contains(file(0) + " cannot be written"), told.get(0).getMessage());

@@ -1,5 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,8 +29,6 @@ import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.spark.node.DriverNode;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.PartialFunction;
 import scala.Tuple2;
@@ -37,8 +37,6 @@ import scala.runtime.BoxedUnit;
 
 /** The {@link DriverNode}, as Spark's RPC sees it; and Spark's map outputs, as the node sees them. */
 final class DriverEndpoint implements ThreadSafeRpcEndpoint, MapOutputs {
-  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
-
   private final SparkEnv env;
   private final StatusLocations locations;
   private final DriverNode node;

@@ -1,5 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.function.Supplier;
@@ -21,11 +23,10 @@ import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleMergedBlockId;
 import org.gristmill.core.format.ArrivingParcel;
+import org.gristmill.core.home.InFile;
 import org.gristmill.core.home.PageStore;
 import org.gristmill.core.plan.Settings;
 import org.gristmill.spark.node.ExecutorNode;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.List;
@@ -36,8 +37,6 @@ import scala.collection.immutable.Seq;
  * for it. Everything else belongs to shuffles that fell back, and goes to the sort shuffle's resolver.
  */
 final class GristmillResolver implements ShuffleBlockResolver, MigratableResolver {
-  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
-
   private final Supplier<ExecutorNode> node;
   private final IndexShuffleBlockResolver sort;
   private final int readBytes;
@@ -70,7 +69,7 @@ final class GristmillResolver implements ShuffleBlockResolver, MigratableResolve
         throw new IOException("a reader asks for " + bytes + " bytes at a time, at most " + bytesMax + " are given ("
             + Settings.READ_BYTES.key() + ")");
       }
-      PageStore.InFile found = store.file(shuffle, partition, offset, bytes);
+      InFile found = store.file(shuffle, partition, offset, bytes);
       return found != null
           ? new FileSegmentManagedBuffer(transport, found.file(), found.offset(), bytes)
           : new NioManagedBuffer(ByteBuffer.wrap(store.read(shuffle, partition, offset, bytes)));

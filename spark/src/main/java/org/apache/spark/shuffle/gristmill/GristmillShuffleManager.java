@@ -1,5 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -37,8 +39,6 @@ import org.gristmill.spark.reader.RecordIterator;
 import org.gristmill.spark.writer.MapOutputWriter;
 import org.gristmill.spark.writer.PartitionBuffers;
 import org.gristmill.spark.writer.WriteMetrics;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance
@@ -47,8 +47,6 @@ import org.slf4j.LoggerFactory;
  * Shuffles that we cannot help go to a sort shuffle manager of our own.
  */
 public final class GristmillShuffleManager implements SparkTransfer {
-  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
-
   /**
    * Shared by the tasks of one shuffle in this executor: the size that buffers grow to, and Kryo's serialiser. Each
    * task has its own copy of a serialiser, and Kryo takes milliseconds and looks up many classes for the first instance

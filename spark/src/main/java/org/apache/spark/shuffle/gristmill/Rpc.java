@@ -1,5 +1,7 @@
 package org.apache.spark.shuffle.gristmill;
 
+import static org.gristmill.spark.node.PluginLog.LOG;
+
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -9,8 +11,6 @@ import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcTimeout;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.plan.Settings;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.PartialFunction;
 import scala.concurrent.duration.FiniteDuration;
 import scala.jdk.javaapi.FutureConverters;
@@ -21,7 +21,6 @@ import scala.runtime.BoxedUnit;
 
 /** {@link Message}s over Spark's RPC. */
 final class Rpc {
-  private static final Logger LOG = LoggerFactory.getLogger(GristmillShuffleManager.class);
   static final String DRIVER = "gristmill-driver";
   static final String EXECUTOR = "gristmill-executor-";
   private static final ClassTag<byte[]> BYTES = ClassTag$.MODULE$.apply(byte[].class);

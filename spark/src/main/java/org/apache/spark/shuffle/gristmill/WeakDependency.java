@@ -2,14 +2,14 @@ package org.apache.spark.shuffle.gristmill;
 
 import java.lang.ref.WeakReference;
 import org.apache.spark.ShuffleDependency;
-import org.gristmill.core.driver.Coordinator;
+import org.gristmill.core.driver.Dependency;
 
 /**
  * The coordinator's view of a dependency. It does not keep the dependency from being collected, because Spark removes a
  * shuffle when its dependency is collected. SQL also removes shuffles whose dependency lives on, and may run them again
  * ({@code spark.sql.classic.shuffleDependency.fileCleanup.enabled}).
  */
-final class WeakDependency implements Coordinator.Dependency {
+final class WeakDependency implements Dependency {
   private final WeakReference<ShuffleDependency<?, ?, ?>> dependency;
 
   WeakDependency(ShuffleDependency<?, ?, ?> dependency) {
