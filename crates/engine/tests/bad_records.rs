@@ -38,6 +38,7 @@ fn main() {
             ("jobs_that_cannot_set_records_aside_are_refused", refused),
             ("a_rejection_may_have_an_empty_or_long_reason", reasons),
             ("a_task_killed_twice_is_retried_by_record_only_where_it_died", only_there),
+            ("a_search_makes_few_calls_if_each_takes_long", few_calls),
             ("a_compressed_file_is_not_decoded_again_to_name_a_line", no_line),
             ("many_bad_records_cost_few_switches", many),
             ("an_error_of_the_map_function_names_its_line_and_is_not_tried_again", returned::of_map),
@@ -438,6 +439,53 @@ fn only_there() {
 }
 
 const CHUNK_BYTES: usize = 16 << 10;
+
+/// Takes a millisecond whatever it is given, and dies of one record: twice of SIGKILL, or each time of SIGABRT.
+struct Slow {
+    called: Called,
+    deaths: std::fs::File,
+    is_record_bad: bool,
+}
+
+impl MapReduce for Slow {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        std::thread::sleep(Duration::from_millis(1));
+        if chunk.records().any(|(_, record)| record == b"line 5990") {
+            (&self.deaths).write_all(b".").expect("a short file");
+            match self.deaths.metadata().expect("there").len() {
+                _ if self.is_record_bad => std::process::abort(),
+                1 | 2 => kill_process(getpid(), Signal::KILL).expect("a process may signal itself"),
+                _ => {}
+            }
+        }
+        self.called.map(chunk, out)
+    }
+}
+
+/// A worker that was killed from outside twice in a chunk of 1,500 records went on record by record, with a function of
+/// a millisecond for each call: 1.5 s became 30, and nothing said so.
+fn few_calls() {
+    let lines: Vec<String> = (0..6_000).map(|line| format!("line {line}")).collect();
+    let (dir, path) = input_of(&text_of(&lines));
+    for is_record_bad in [false, true] {
+        let file = |name: &str| std::fs::File::create(dir.path().join(name)).expect("made");
+        let program = Slow { called: Called { log: file("calls") }, deaths: file("deaths"), is_record_bad };
+        let job = Job::new(&program, Input::paths([&path])).workers(1).records(Records::Lines).sample(false);
+        match job.run() {
+            Ok((pairs, summary)) if !is_record_bad => assert_eq!((pairs.len(), summary.deaths.len()), (lines.len(), 2)),
+            Err(error) if is_record_bad => {
+                let error = error.to_string();
+                assert!(error.contains(" line 5991, ") && error.contains("that record did it"), "{error}");
+            }
+            other => panic!("{is_record_bad}: {:?}", other.map(|_| ())),
+        }
+        let calls = std::fs::metadata(dir.path().join("calls")).expect("there").len() as usize;
+        assert!(calls < lines.len() / 2, "{calls} calls");
+    }
+}
 
 /// Kills itself twice, at the last record, and logs each time.
 struct KilledTwice {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  first attempt:   chunk by chunk; the worker says at which one it is
-//!  the others:      as before, but record by record where a worker has died of this task
+//!  the others:      as before, but record by record where a worker has died of this task; once that has taken half a
+//!                   second, the rest goes in 16 pieces, and the next attempt looks into the piece where a worker died
 //!
 //!  a job that sets records aside keeps apart what the map function emits until it has returned; if it panics, or returns
 //!  an error, that chunk goes record by record, and so do chunks with a record that was set aside
@@ -11,12 +12,15 @@
 //! ```
 //!
 //! So a death in a chunk costs one more pass over the records of that chunk, not of the task, and the next death there
-//! names its record. Pairs that the map function emits before it fails do not count: they are kept apart until it has
-//! returned. A map function sees whole records, cut anywhere, so mapping one record at a time gives the same pairs.
+//! names its record, or a piece of it if a call of the map function takes long whatever it is given. The last attempt
+//! goes on record by record, so that its error can name one. Pairs that the map function emits before it fails do not
+//! count: they are kept apart until it has returned. A map function sees whole records, cut anywhere, so mapping one
+//! record at a time gives the same pairs.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use gristmill_os::clock::monotonic_ns;
@@ -36,8 +40,12 @@ use crate::program::accumulator;
 use crate::program::ending::Program;
 use crate::program::map_reduce::Emit;
 use crate::program_error::{Consequence, ProgramError};
-use crate::worker::setup::Setup;
 use crate::worker::work::Work;
+
+/// The time for the records of a chunk one by one, before the rest goes in pieces.
+const ONE_BY_ONE_NS: u64 = 500_000_000;
+/// The pieces of that rest.
+const PIECES: usize = 16;
 
 /// Maps a task, chunk by chunk or record by record.
 pub(crate) struct BadRecordSearch<'w, J: Program> {
@@ -90,7 +98,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         let place = place_of(chunk);
         let is_suspect = self.suspects.iter().any(|suspect| suspect.meets(place));
         if is_suspect || self.set_aside.any_in(place.source, place.range()) {
-            return self.map_records(chunk, buffer);
+            return self.map_records(chunk, false, buffer);
         }
         self.begin(chunk);
         self.start_clock();
@@ -110,7 +118,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
             }
             Err(_) => {
                 chunk.bytes.copy_from_slice(&self.chunk);
-                self.map_records(chunk, buffer)
+                self.map_records(chunk, true, buffer)
             }
         }
     }
@@ -127,37 +135,103 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         }
     }
 
-    fn map_records(&mut self, chunk: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
-        let Setup { shared, plan, .. } = *self.work.setup;
-        let whole = place_of(chunk);
-        let sets_aside = plan.faults.skip_bad_records > 0;
-        let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
-        let mut scan = Scan::new(chunk.records, chunk.offset, State::default());
-        let mut at = 0;
-        while at < chunk.bytes.len() {
-            let end = chunk.record_end(&mut scan, at);
-            let offset = chunk.offset + at as u64;
-            let place = Place { source: chunk.index, offset, bytes: (end - at) as u64 };
-            let mut record = Chunk { bytes: &mut chunk.bytes[at..end], offset, ..*chunk };
-            at = end;
-            if some_are_aside && self.set_aside.any_in(place.source, offset..offset + 1) {
-                continue;
+    /// Maps the records of a chunk that are not set aside, one by one or in pieces. `failed`: a call with the whole
+    /// chunk has failed without killing this worker.
+    fn map_records(
+        &mut self,
+        chunk: &mut Chunk<'_>,
+        failed: bool,
+        buffer: &mut impl Emit<J::Key, J::Value>,
+    ) -> Result<(), Failure> {
+        let faults = &self.work.plan.faults;
+        let suspects = if failed { vec![place_of(chunk)] } else { self.suspects.clone() };
+        let is_last = self.suspects.len() >= faults.retries as usize;
+        let mut one_by_one = OneByOne::new(suspects, is_last, faults.task_timeout.is_some());
+        let piece_bytes = chunk.bytes.len() / PIECES;
+        let offset = chunk.offset;
+        let place = |part: &Range<usize>| Place {
+            source: chunk.index,
+            offset: offset + part.start as u64,
+            bytes: part.len() as u64,
+        };
+        let mut records = self.records_of(chunk).into_iter().peekable();
+        while let Some(mut part) = records.next() {
+            let kind = one_by_one.kind(place(&part));
+            while kind.is_none()
+                && let Some(record) = records.next_if(|record| {
+                    record.start == part.end
+                        && record.end - part.start <= piece_bytes
+                        && one_by_one.kind(place(record)).is_none()
+                })
+            {
+                part.end = record.end;
             }
-            shared.begin_place(self.slot, place, true);
-            if plan.faults.task_timeout.is_some() {
-                shared.start_clock(self.slot, monotonic_ns());
-            }
-            match self.try_map(&mut record) {
-                Ok(()) => shared.end_place(self.slot),
-                Err(Failed::Returned(error)) if error.verdict == Consequence::Retry => resume_unwind(Box::new(error)),
-                Err(Failed::Returned(error)) if error.verdict == Consequence::TooLarge || !sets_aside => {
-                    return Err(rejected(place, error));
+            let (place, begin_ns) = (place(&part), monotonic_ns());
+            let mut part = Chunk { bytes: &mut chunk.bytes[part], offset: place.offset, ..*chunk };
+            match kind {
+                Some(kind) => {
+                    self.map_record(&mut part)?;
+                    one_by_one.spent_ns[kind] += monotonic_ns() - begin_ns;
+                    self.apart.emit_into(buffer);
                 }
-                Err(Failed::Panicked(panic)) if !sets_aside => resume_unwind(panic),
-                Err(failed) => self.leave_out(place, &failed),
+                None => self.map_piece(&mut part, buffer)?,
             }
-            self.apart.emit_into(buffer);
         }
+        Ok(())
+    }
+
+    /// Returns the records of a chunk, as ranges of its bytes, without those that are set aside.
+    fn records_of(&self, chunk: &Chunk<'_>) -> Vec<Range<usize>> {
+        let mut scan = Scan::new(chunk.records, chunk.offset, State::default());
+        let (mut records, mut at) = (Vec::new(), 0);
+        while at < chunk.bytes.len() {
+            let (begin, offset) = (at, chunk.offset + at as u64);
+            at = chunk.record_end(&mut scan, at);
+            if !self.set_aside.any_in(chunk.index, offset..offset + 1) {
+                records.push(begin..at);
+            }
+        }
+        records
+    }
+
+    /// Maps one record, or lets it be set aside.
+    fn map_record(&mut self, record: &mut Chunk<'_>) -> Result<(), Failure> {
+        let (work, slot, place) = (self.work, self.slot, place_of(record));
+        work.shared.begin_place(slot, place, true);
+        if work.plan.faults.task_timeout.is_some() {
+            work.shared.start_clock(slot, monotonic_ns());
+        }
+        let sets_aside = work.plan.faults.skip_bad_records > 0;
+        match self.try_map(record) {
+            Ok(()) => work.shared.end_place(slot),
+            Err(Failed::Returned(error)) if error.verdict == Consequence::Retry => resume_unwind(Box::new(error)),
+            Err(Failed::Returned(error)) if error.verdict == Consequence::TooLarge || !sets_aside => {
+                return Err(rejected(place, error));
+            }
+            Err(Failed::Panicked(panic)) if !sets_aside => resume_unwind(panic),
+            Err(failed) => self.leave_out(place, &failed),
+        }
+        Ok(())
+    }
+
+    /// Maps several records by one call; if it fails, the records of the piece.
+    fn map_piece(&mut self, piece: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
+        let sets_aside = self.work.plan.faults.skip_bad_records > 0;
+        let before = if sets_aside { piece.bytes.to_vec() } else { Vec::new() };
+        self.begin(piece);
+        let mapped = self.try_map(piece);
+        match mapped {
+            Ok(()) => self.end(),
+            Err(Failed::Returned(error)) if error.verdict == Consequence::Retry => resume_unwind(Box::new(error)),
+            Err(_) if sets_aside => {
+                self.end();
+                piece.bytes.copy_from_slice(&before);
+                return self.map_records(piece, true, buffer);
+            }
+            Err(Failed::Returned(error)) => return Err(self.find(piece, error)),
+            Err(Failed::Panicked(panic)) => resume_unwind(panic),
+        }
+        self.apart.emit_into(buffer);
         Ok(())
     }
 
@@ -214,6 +288,44 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
             Failed::Returned(error) => error.to_string(),
         };
         self.found.push(work.shared, slot, place, &cause, || wait(work, slot));
+    }
+}
+
+/// Decides which records of a chunk are mapped one by one.
+///
+/// They are while that is cheap. If a call takes a millisecond whatever it is given, a chunk of 1,500 records would
+/// take twenty times as long as before, so the search has its time. When that is up, only the last attempt goes on, in
+/// the narrowest suspects. The search of a task with a time-out is never up: its pieces must be short.
+struct OneByOne {
+    /// The places to look into, and whether each is of the narrow ones: those in which no other lies.
+    suspects: Vec<(Place, bool)>,
+    is_last: bool,
+    /// The time is never up.
+    is_patient: bool,
+    /// The time spent in narrow suspects and in the others.
+    spent_ns: [u64; 2],
+}
+
+impl OneByOne {
+    fn new(places: Vec<Place>, is_last: bool, is_patient: bool) -> OneByOne {
+        let holds = |outer: Place, inner: Place| {
+            inner != outer
+                && inner.source == outer.source
+                && outer.offset <= inner.offset
+                && inner.range().end <= outer.range().end
+        };
+        let is_narrow = |place: Place| !places.iter().any(|other| holds(place, *other));
+        let suspects = places.iter().map(|place| (*place, is_narrow(*place))).collect();
+        OneByOne { suspects, is_last, is_patient, spent_ns: [0; 2] }
+    }
+
+    /// Returns the index in `spent_ns` for a record that is mapped alone; `None` for one that may be part of a piece.
+    fn kind(&self, record: Place) -> Option<usize> {
+        let kinds =
+            self.suspects.iter().filter(|(place, _)| place.meets(record)).map(|(_, is_narrow)| !is_narrow as usize);
+        let has_time =
+            |kind: &usize| self.is_patient || self.spent_ns[*kind] < ONE_BY_ONE_NS || self.is_last && *kind == 0;
+        kinds.min().filter(has_time)
     }
 }
 
