@@ -288,7 +288,7 @@ mod tests {
         let trends: Vec<Trend> = curve.regions.iter().map(|region| region.trend).collect();
         assert_eq!(trends.first(), Some(&Trend::Gain));
         assert_eq!(trends.last(), Some(&Trend::Loss));
-        // The paper's own values: 100, 95, 92, 76, 47, 22, 9 %.
+        // The values of thread bottlenecks (docs/bibliography.md): 100, 95, 92, 76, 47, 22, 9 %.
         let efficiency: Vec<i64> =
             curve.points.iter().map(|point| (curve.efficiency(point) * 100.0).round() as i64).collect();
         assert_eq!(efficiency, [100, 96, 92, 77, 49, 22, 9]);

@@ -286,7 +286,8 @@ mod tests {
         }
     }
 
-    /// The paper's table of 10,000 files of 100,000 characters, whose control took about the same time.
+    /// The table of thread bottlenecks (docs/bibliography.md): 10,000 files of 100,000 characters, whose control took
+    /// about the same time.
     #[test]
     fn a_control_that_takes_the_same_time_clears_reading() {
         let paper = [(1, 40.6), (2, 21.2), (16, 5.2), (64, 6.7)];
