@@ -1,4 +1,4 @@
-# make demo       word count of real text, on every processor
+# make demo       counts the words of real text, kills a worker, and does the same with coreutils
 # make test       all tests
 # make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone, cargo-deny and the oldest Rust find
 # make wheel      the Python package, with the command, as a file that needs no Rust
@@ -10,18 +10,11 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GRISTMILL = $(TARGET)/release/gristmill
-# Text that exists after every build: the sources of the crates that cargo has fetched.
-DEMO_INPUT ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src
-# Some crates bring archives, which are no text: they are set aside and listed.
-DEMO_OPTIONS = --tokens alpha --top 20 --stats $(TARGET)/demo.json --skip-bad-files all --bad-records $(TARGET)/demo-left-out.jsonl
-
 .PHONY: demo test test-rust test-questions test-bench test-spark test-python test-docs docs spark-jar wheel lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
-	@echo '$$ gristmill word-count $(DEMO_OPTIONS) $(DEMO_INPUT)'
-	@$(GRISTMILL) word-count $(DEMO_OPTIONS) '$(DEMO_INPUT)'
-	@echo 'What every worker did, and for how long: $(TARGET)/demo.json (docs/statistics.md explains it)'
+	@bash ci/demo.sh '$(GRISTMILL)'
 
 # Cargo decides what must be rebuilt.
 .PHONY: $(GRISTMILL)
