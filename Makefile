@@ -1,5 +1,6 @@
 # make demo       counts the words of real text, kills a worker, and does the same with coreutils
-# make test       all tests
+# make test       all tests: about half an hour on two processors
+# make test-quick the tests to run before a commit: five minutes
 # make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone, cargo-deny and the oldest Rust find
 # make wheel      the Python package, with the command, as a file that needs no Rust
 # make docs       the documentation as a site, in target/docs/site
@@ -10,7 +11,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GRISTMILL = $(TARGET)/release/gristmill
-.PHONY: demo test test-rust test-questions test-bench test-spark test-python test-docs docs spark-jar wheel lint clean
+.PHONY: demo test test-quick test-rust test-questions test-bench test-spark test-python test-docs docs spark-jar wheel lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
@@ -21,7 +22,21 @@ demo: $(GRISTMILL)
 $(GRISTMILL): need-cargo
 	$(CARGO) build --release --locked --package gristmill-cli
 
-test: test-rust test-questions test-bench test-spark test-python test-docs
+# Each stage is a target of its own.
+STAGES = test-rust test-questions test-bench test-spark test-python test-docs
+
+test:
+	@sh ci/needs.sh rust cc python java
+	@echo 'make test: $(words $(STAGES)) stages, about half an hour on two processors; CONTRIBUTING.md lists them'
+	@n=0; for stage in $(STAGES); do \
+	  n=$$((n + 1)); echo "make test: $$n of $(words $(STAGES)), $$stage, $$(date +%H:%M)"; \
+	  $(MAKE) --no-print-directory $$stage || { echo "make test: $$stage failed; 'make $$stage' runs it alone" >&2; exit 1; }; \
+	done
+
+# What changes break most often: the units of every crate, the engine's deaths, and the command's programs.
+test-quick: need-cargo
+	$(CARGO) test --workspace --locked $(FEATURES) --lib --bins
+	$(CARGO) test --locked --package gristmill --test death --test programs --test spill
 
 # All optional features.
 FEATURES = --features gristmill-cli/columnar
@@ -73,5 +88,4 @@ clean:
 
 .PHONY: need-cargo
 need-cargo:
-	@command -v $(firstword $(CARGO)) >/dev/null || { \
-	  echo 'Rust is missing: https://rustup.rs installs it (or your distribution, as cargo; at least 1.90).' >&2; exit 1; }
+	@sh ci/needs.sh rust cc

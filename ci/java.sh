@@ -5,5 +5,5 @@
 # What was compiled before, in spark/target/lint, is not compiled again.
 set -euo pipefail
 cd "$(dirname "$0")"
-./maven.sh
+sh needs.sh java
 mvn --quiet --batch-mode --file ../spark/pom.xml -Plint formatter:validate test-compile

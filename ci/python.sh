@@ -6,12 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 folder="$target/python"
-for tool in java javac; do
-    if ! command -v $tool >/dev/null; then
-        echo "ci/python.sh: the tests on Spark need a JDK of version 17; ci/spark.sh installs it" >&2
-        exit 1
-    fi
-done
+sh ci/needs.sh python java
 # The build of `make test` includes the command.
 cargo test --no-run --quiet --workspace --locked --features gristmill-cli/columnar --test answers
 

@@ -3,7 +3,7 @@
 # licensed? Runs everything in spark/ that takes minutes; ci/spark-faults.sh and ci/spark-sql.sh take longer.
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
-../ci/maven.sh
+sh ../ci/needs.sh java
 mvn -q --batch-mode verify
 
 # The jar must contain only our own classes, so that it needs no third-party notices. (The build checks the licences of

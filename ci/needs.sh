@@ -1,0 +1,47 @@
+#!/bin/sh
+# Is there what cannot be built here? Installs what is missing if this user may; else says which commands do.
+#
+#     ci/needs.sh TOOL...     rust cc python java: Rust, a C compiler, Python with venv and pip, and a JDK with Maven
+#
+# Everything else is fetched in fixed versions by what needs it, into target/.
+set -eu
+
+has() { # has TOOL
+    case $1 in
+    rust) cargo --version >/dev/null 2>&1 ;;
+    cc) command -v cc >/dev/null ;;
+    python) python3 -c 'import ensurepip, pip, sys, venv; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 ;;
+    java) command -v mvn >/dev/null && command -v javac >/dev/null ;;
+    *) echo "ci/needs.sh: there is no tool $1" >&2 && exit 2 ;;
+    esac
+}
+
+packages='' missing=''
+for tool; do
+    has "$tool" && continue
+    missing="$missing $tool"
+    case $tool in
+    rust) ;;
+    cc) packages="$packages build-essential" ;;
+    python) packages="$packages python3-venv python3-pip" ;;
+    java) packages="$packages openjdk-17-jdk-headless maven" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ -n "$packages" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "ci/needs.sh: installing$packages" >&2
+    # shellcheck disable=SC2086 # It is a list.
+    apt-get update -q >&2 && env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $packages >&2
+fi
+for tool in $missing; do
+    has "$tool" && continue
+    failed=1
+    case $tool in
+    rust) echo 'Rust 1.90 or later is missing: https://rustup.rs installs it for one user' >&2 ;;
+    cc) echo 'A C compiler is missing: apt-get install build-essential (Debian, Ubuntu), dnf install gcc (Fedora)' >&2 ;;
+    python) echo 'Python 3.10 or later with venv and pip is missing: apt-get install python3-venv python3-pip (Debian, Ubuntu)' >&2 ;;
+    java) echo 'A JDK 17 or Maven is missing: apt-get install openjdk-17-jdk-headless maven (Debian, Ubuntu)' >&2 ;;
+    esac
+done
+exit "${failed:-0}"
