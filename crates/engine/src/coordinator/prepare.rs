@@ -249,7 +249,7 @@ fn cut_tasks(settings: &Settings, opened: &Opened, plan: &Plan) -> Tasks {
         true => Splits::growing(plan.split_bytes, plan.map_workers),
         false => Splits::of(plan.split_bytes),
     };
-    Tasks::cut(sources, settings.records, splits, settings.record_bytes_max)
+    Tasks::cut(sources, settings.records, splits, settings.record_bytes_max())
 }
 
 /// Counts the words that workers and coordinator share.

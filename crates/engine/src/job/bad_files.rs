@@ -108,7 +108,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             isolation,
             records: Records::Fixed(4),
             split_bytes: Some(split_bytes),
-            sample: false,
+            sample: Some(false),
             memory_bytes: look.memory_bytes,
             workers: Some(workers),
             // A file that crashes the check is a record that is set aside.

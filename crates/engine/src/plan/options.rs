@@ -276,7 +276,7 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "How often to retry a task whose worker died before the job fails",
         default: "2",
         excluded_by: None,
-        set: Set::Count(ANY, |settings, retries| settings.retries = retries as u32),
+        set: Set::Count(ANY, |settings, retries| settings.retries = Some(retries as u32)),
     },
     JobOption {
         name: "task-timeout",
@@ -520,7 +520,7 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "Plan without a sample: no part of the input is mapped before the job begins",
         default: "",
         excluded_by: None,
-        set: Set::Switch(true, |settings, sample| settings.sample = sample),
+        set: Set::Switch(true, |settings, sample| settings.sample = Some(sample)),
     },
 ];
 
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn an_option_has_the_effect_of_its_method() {
-        let builder = include_str!("../job/builder.rs");
+        let builder = include_str!("../job/settings.rs");
         for option in &OPTIONS {
             assert!(builder.contains(&format!("pub fn {}", option.method)), "Job has no method {}", option.method);
             let values = match option.takes() {

@@ -114,7 +114,7 @@ pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
     let is_whole = |source: &Source| matches!(source.records_or(settings.records), Records::WholeFile);
     let is_large = first.is_some_and(|first| is_whole(first) && first.bytes > WHOLE_BYTES_MAX);
     let is_read_once = sources.iter().any(Source::is_stream);
-    settings.sample && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
+    settings.sample.unwrap_or(true) && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
 }
 
 /// Cuts the input into about `pieces` tasks; the first chunk of each is a piece.
@@ -123,7 +123,7 @@ pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> 
     let is_csv = |source: &Source| matches!(source.records_or(settings.records), Records::Csv(_));
     // Where a quoted field is open is only known at the beginning.
     let piece = if sources.iter().any(is_csv) { u64::MAX } else { input_bytes.div_ceil(pieces) };
-    Tasks::cut(sources.clone(), settings.records, Splits::of(piece), settings.record_bytes_max)
+    Tasks::cut(sources.clone(), settings.records, Splits::of(piece), settings.record_bytes_max())
 }
 
 /// Ends the reader.
