@@ -383,10 +383,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// As [`Job::run_into`], for a result with a limit: which pairs belong to it is known only where all parts meet.
     fn run_limited_into(self, sink: &dyn Sink<E::Key, E::Value>) -> Result<Summary> {
         let part = Attempt { part: 0, attempt: 0 };
-        let failed = |error: ProgramError| {
-            let what = "the sink, at part 0 of the result".into();
-            Error::Program { what, why: error.to_string(), code: error.number() }
-        };
+        let failed = |error| Error::program("the sink, at part 0 of the result", &error);
         let mut written = Ok(());
         let run = || {
             coordinator::begun(sink, 1)?;
