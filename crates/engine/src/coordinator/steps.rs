@@ -69,7 +69,7 @@ impl Coordinator<'_, '_, '_, '_> {
             // 3. Open a round for all partitions.
             let round = shared.round() + 1;
             // Each death takes a slot, and at most one round.
-            if round + shared.slots() as u32 >= ROUNDS_MAX {
+            if round + shared.slots as u32 >= ROUNDS_MAX {
                 return Err(Error::TooManyRounds { limit: ROUNDS_MAX });
             }
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
