@@ -148,7 +148,7 @@ fn supervise<J: Program>(
         ));
     }
     let (mut prepared, ranges) =
-        Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), visits, on_plan)?;
+        Prepared::new::<J>(program, || open(&interrupt), &mut settings, mode, reduce.is_some(), visits, on_plan)?;
     prepared.room.accumulators = accumulators.len();
     let row = writing.as_ref().map(|writing| writing.row);
     let target = match (writing, &ranges) {
@@ -176,7 +176,7 @@ fn supervise<J: Program>(
         delivered: false,
         anew: 0,
     };
-    let functions = Functions { program: &program, reduce: reduce.as_deref(), ranges: ranges.as_ref(), row, sink };
+    let functions = Functions { program, reduce: reduce.as_deref(), ranges: ranges.as_ref(), row, sink };
     let attempts = Attempts {
         prepared: &prepared,
         settings: &settings,

@@ -116,9 +116,9 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             ..Settings::default()
         };
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
-        let program = Whole::<_, AsMapped>::new(self);
         let (cancel, search) = (look.interrupt.token.clone(), look.interrupt.clone());
-        let request = Request { program, reduce: None, terms: Terms { settings, cancel, search, ..Terms::default() } };
+        let terms = Terms { settings, cancel, search, ..Terms::default() };
+        let request = Request::<Whole<_, AsMapped>> { program: self, reduce: None, terms };
         let summary = coordinator::run(
             request,
             |_| input.find(),

@@ -399,7 +399,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     }
 
     /// Returns the request for the coordinator, and what opens the input, given what may interrupt the job.
-    fn described(self) -> (Request<'j, Whole<'j, J, E>>, impl FnOnce(&Interrupt) -> Result<Arc<Opened>>) {
+    fn described(self) -> (Request<'j, Whole<J, E>>, impl FnOnce(&Interrupt) -> Result<Arc<Opened>>) {
         let Job { mut input, program, reduce, mut terms } = self;
         terms.search = input.look.interrupt.clone();
         let open = move |interrupt: &Interrupt| {
