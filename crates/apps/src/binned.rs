@@ -250,10 +250,6 @@ impl Datum for BinnedSum {
     const EXACT: bool = true;
 
     #[inline(always)]
-    fn width(_: BinnedSum) -> usize {
-        const { Self::WIDTH.unwrap() }
-    }
-    #[inline(always)]
     fn write(sum: BinnedSum, to: &mut [u8]) {
         let to: &mut [u8; 32] = to.try_into().expect("as wide as a sum");
         to[..16].copy_from_slice(&of_words(sum.lower).to_le_bytes());

@@ -186,7 +186,7 @@ impl Points {
         let input = Input::bytes("the points", &blocks)?;
         // The groups, and the points they were made from.
         let points_bytes = 2 * size_of_val(&self.groups[..]);
-        Ok(Job::new(self, input).holds(points_bytes).records(Records::Fixed(8)).split_bytes(8))
+        Ok(Job::new(self, input).holds(points_bytes, 0).records(Records::Fixed(8)).split_bytes(8))
     }
 
     /// The number of sums per centre: its coordinates, the count of its points, and their squared distances.

@@ -167,8 +167,8 @@ impl<'m> MatrixMultiply<'m> {
         let input = Input::bytes("the rows of the product", &starts)?;
         // Workers have copies of the pages that they change; pairs are collected before they are put in place.
         let product_bytes = self.product.len().saturating_mul(size_of::<f64>());
-        let job =
-            Job::new(self, input).holds(self.a.bytes() + self.b.bytes()).will_hold(product_bytes.saturating_mul(2));
+        let factors_bytes = self.a.bytes() + self.b.bytes();
+        let job = Job::new(self, input).holds(factors_bytes, product_bytes.saturating_mul(2));
         Ok(job.records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
     }
 

@@ -176,7 +176,7 @@ impl Covariances {
         let input = Input::bytes("the covariance matrix", &blocks)?;
         // The pieces, the matrix assembled from them, and the memory for its eigenvectors.
         let square_bytes = self.centred.columns.pow(2) * size_of::<f64>();
-        let job = Job::new(self, input).holds(self.centred.bytes()).will_hold(5 * square_bytes);
+        let job = Job::new(self, input).holds(self.centred.bytes(), 5 * square_bytes);
         Ok(job.records(Records::Fixed(8)).split_bytes(8).order(Order::Unordered))
     }
 }

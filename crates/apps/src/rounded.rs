@@ -125,10 +125,6 @@ impl Datum for RoundedSum {
     const WIDTH: Option<usize> = Some(24);
 
     #[inline(always)]
-    fn width(_: RoundedSum) -> usize {
-        const { Self::WIDTH.unwrap() }
-    }
-    #[inline(always)]
     fn write(sum: RoundedSum, to: &mut [u8]) {
         let to: &mut [u8; 24] = to.try_into().expect("as wide as a sum");
         to[..16].copy_from_slice(&of_words(sum.number).to_le_bytes());

@@ -108,7 +108,7 @@ impl Keys {
         run: impl FnOnce(Job<'_, Keys>) -> std::result::Result<Outcome<Keys>, E>,
     ) -> std::result::Result<(Counts<'_>, Summary), E> {
         let kept_bytes = self.keys.iter().map(|key| KEY_BYTES as usize + 2 * key.len()).sum();
-        let (found, summary) = run(Job::new(self, input).holds(kept_bytes).records(Records::Lines))?;
+        let (found, summary) = run(Job::new(self, input).holds(kept_bytes, 0).records(Records::Lines))?;
         let mut counts: Vec<_> = self.keys.iter().map(|key| (&key[..], 0)).collect();
         found.iter().for_each(|(place, count)| counts[place as usize].1 = count);
         Ok((counts, summary))

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder,
+    Int64Builder, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
 };
 use arrow_schema::DataType;
 use gristmill::{Bytes, Datum};
@@ -33,42 +33,8 @@ pub trait Column: Datum {
     fn finish(builder: &mut Self::Builder) -> ArrayRef;
 }
 
-macro_rules! numbers {
-    ($($number:ty: $type:ident $data_type:ident),*) => {
-        $(impl Column for $number {
-            type Builder = PrimitiveBuilder<$type>;
-
-            fn data_type() -> DataType {
-                DataType::$data_type
-            }
-            fn append(to: &mut Self::Builder, value: $number) {
-                to.append_value(value);
-            }
-            fn append_null(to: &mut Self::Builder) {
-                to.append_null();
-            }
-            fn finish(builder: &mut Self::Builder) -> ArrayRef {
-                Arc::new(builder.finish())
-            }
-        })*
-    };
-}
-
-numbers!(
-    u8: UInt8Type UInt8,
-    u16: UInt16Type UInt16,
-    u32: UInt32Type UInt32,
-    u64: UInt64Type UInt64,
-    i8: Int8Type Int8,
-    i16: Int16Type Int16,
-    i32: Int32Type Int32,
-    i64: Int64Type Int64,
-    f32: Float32Type Float32,
-    f64: Float64Type Float64
-);
-
-macro_rules! others {
-    ($($kind:ty: $builder:ident $data_type:ident),*) => {
+macro_rules! columns {
+    ($($kind:ty: $builder:ident $data_type:ident,)*) => {
         $(impl Column for $kind {
             type Builder = $builder;
 
@@ -88,7 +54,22 @@ macro_rules! others {
     };
 }
 
-others!(bool: BooleanBuilder Boolean, String: StringBuilder Utf8, Bytes: BinaryBuilder Binary, Vec<u8>: BinaryBuilder Binary);
+columns! {
+    u8: UInt8Builder UInt8,
+    u16: UInt16Builder UInt16,
+    u32: UInt32Builder UInt32,
+    u64: UInt64Builder UInt64,
+    i8: Int8Builder Int8,
+    i16: Int16Builder Int16,
+    i32: Int32Builder Int32,
+    i64: Int64Builder Int64,
+    f32: Float32Builder Float32,
+    f64: Float64Builder Float64,
+    bool: BooleanBuilder Boolean,
+    String: StringBuilder Utf8,
+    Bytes: BinaryBuilder Binary,
+    Vec<u8>: BinaryBuilder Binary,
+}
 
 impl<T: Column> Column for Option<T> {
     type Builder = T::Builder;

@@ -516,8 +516,6 @@ fn one_of(target: &Implementor, variants: &[(&Ident, Columns)]) -> Tokens {
             };
             const EXACT: bool = #(#data::EXACT)&&*;
 
-            #[inline]
-            fn width(_: Self) -> usize { const { <Self as ::gristmill::Datum>::WIDTH.unwrap() } }
             #coded
             #[inline]
             fn own(value: Self) -> Self { value }

@@ -7,10 +7,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use gristmill_os::file_size::limit_bytes;
+use gristmill_os::process::ForkError;
 use gristmill_os::room::{TemporaryFolder, named};
 
 use crate::failure::{Doing, Failure};
 use crate::memory::{is_limit, shown};
+use crate::program_error::ProgramError;
 
 /// The reason why a job gave no result. Each message says what failed, where, at which limit, and what to do next.
 ///
@@ -464,6 +466,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns an error of the program, in `what`.
+    pub(crate) fn program(what: impl Into<String>, error: &ProgramError) -> Error {
+        Error::Program { what: what.into(), why: error.to_string(), code: error.number() }
+    }
+
+    /// Returns the error of a process that could not be forked, for `what`.
+    pub(crate) fn fork(what: &'static str, error: ForkError) -> Error {
+        match error {
+            ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
+            ForkError::Kernel(source) => Error::System { what, source },
+        }
+    }
+
     /// Returns whether the error is a limit of this run, and not a fault of a file.
     pub(crate) fn is_limit(&self) -> bool {
         match self {

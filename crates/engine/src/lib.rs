@@ -55,6 +55,9 @@
 //! - **Processes.** Workers are forked ([`Isolation::Process`]), so the process must have one thread. A program with
 //!   threads runs its jobs through a [`Starter`]; [`Isolation::Thread`] works everywhere and isolates less.
 
+// What `derive(Datum)` writes names this crate as its users do.
+extern crate self as gristmill;
+
 // Sorted: a room imports only from rooms above it (checked by ci/rooms.py). ARCHITECTURE.md follows a record through
 // the rooms.
 mod program_error;

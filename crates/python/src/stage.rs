@@ -203,7 +203,7 @@ impl Stage {
         }
         let mut blocks = Blocks::new(frames);
         let mut sent = Ok(());
-        let summary = job.run_while(|key, value| {
+        let summary = job.run_each(|key, value| {
             sent = blocks.add(|block| E::Value::append(end, key, value, block));
             if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

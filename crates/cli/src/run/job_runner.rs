@@ -156,7 +156,7 @@ impl<'o> JobRunner<'o> {
         mut visit: impl FnMut(<J::Key as Datum>::Ref<'_>, <J::Value as Datum>::Ref<'_>) -> ControlFlow<()>,
     ) -> Result<Summary, Failure> {
         let mut is_first = true;
-        let summary = self.prepared(job).run_while(|key, value| {
+        let summary = self.prepared(job).run_each(|key, value| {
             if std::mem::take(&mut is_first) {
                 self.terminal.clear();
             }
@@ -264,7 +264,7 @@ impl<'o> JobRunner<'o> {
             let _ = pairs.into_iter().try_for_each(|(key, value)| visit(key, value));
             summary
         } else {
-            job.run_while(|key, value| {
+            job.run_each(|key, value| {
                 self.terminal.clear();
                 if is_wanted(value) { visit(key, value) } else { ControlFlow::Continue(()) }
             })?

@@ -308,7 +308,7 @@ mod tests {
         let program = gristmill_apps::SumBy::csv(&mut rows, &Default::default(), by, sum).expect("rows");
         let mut besides = Besides::default();
         let job = program.job(rows).isolation(gristmill::Isolation::Thread).workers(1);
-        let summary = job.run_while(|_, sum| {
+        let summary = job.run_each(|_, sum| {
             if let Some(rows) = sum.rows_left_out() {
                 besides = Besides { pairs: rows.pairs, keys: 1 };
                 assert_eq!(rows.rows, 1);

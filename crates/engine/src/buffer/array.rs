@@ -32,7 +32,7 @@ impl<J: Program> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
         let hash = key::hash::<J::Key>(key, self.seed);
         self.digest.add::<J::Value>(hash, value, self.seed);
         let hash = short_hash(hash);
-        let partition = self.partitioner.of::<J>(hash, key);
+        let partition = self.partitioner.of::<J::User>(hash, key);
         self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
     }
 }

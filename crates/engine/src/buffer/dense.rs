@@ -33,7 +33,7 @@ impl<V: Datum> DenseArray<V> {
 }
 
 pub(crate) struct DenseBuffer<'l, 'r, J: Program> {
-    program: &'r J,
+    program: &'r J::User,
     lane: &'l mut Lane<'r, J>,
     array: &'l mut DenseArray<J::Value>,
     partitioner: Partitioner,
@@ -56,7 +56,7 @@ impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
             if let Some(value) = value.take() {
                 let key = J::Key::at_place(place);
                 let hash = short_hash(key::hash::<J::Key>(key, self.seed));
-                let partition = self.partitioner.of::<J>(hash, key);
+                let partition = self.partitioner.of::<J::User>(hash, key);
                 self.lane.append::<J::Key, J::Value>(partition, hash, key, J::Value::lend(&value));
             }
         }

@@ -114,7 +114,7 @@ impl TableTrial {
 }
 
 pub(crate) struct HashBuffer<'l, 'r, J: Program> {
-    program: &'r J,
+    program: &'r J::User,
     lane: &'l mut Lane<'r, J>,
     table: &'l mut HashTable<J::Key, J::Value>,
     partitioner: Partitioner,
@@ -188,7 +188,9 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
         let HashBuffer { lane, table, partitioner, .. } = self;
         table.slots.empty(|hash, key, value| match key {
             Stored::Short(key) => append_short(lane, *partitioner, hash, key, value),
-            Stored::Long(key) => lane.append::<J::Key, J::Value>(partitioner.of::<J>(hash, key), hash, key, value),
+            Stored::Long(key) => {
+                lane.append::<J::Key, J::Value>(partitioner.of::<J::User>(hash, key), hash, key, value)
+            }
         });
         self.lane.meter.enter(before);
     }
@@ -206,7 +208,7 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
             self.table.passed(u64::from(!is_huge));
             self.lane.meter.add(Count::PairsPassed, 1);
             let hash = short_hash(whole);
-            let partition = self.partitioner.of::<J>(hash, key);
+            let partition = self.partitioner.of::<J::User>(hash, key);
             return self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
         }
         if !self.table.slots.has_room(1) {
@@ -236,7 +238,7 @@ fn append_short<J: Program>(
     value: <J::Value as Datum>::Ref<'_>,
 ) {
     let bytes = key.bytes();
-    let partition = partitioner.of::<J>(hash, J::Key::read(&bytes[..key.len as usize]));
+    let partition = partitioner.of::<J::User>(hash, J::Key::read(&bytes[..key.len as usize]));
     lane.append_short::<J::Key, J::Value>(partition, hash, key, value);
 }
 

@@ -384,7 +384,7 @@ pub(crate) fn identity(program: &str, types: &str, settings: &Settings, sources:
         format!("the program: {}", one_line(program)),
         format!("its types: {types}"),
         format!("records: {}", format_of(*records)),
-        format!("options: {order:?} {limit} {combine:?} {combine_after:?} {deterministic} {skip_bad_records}"),
+        format!("options: {order:?} {limit:?} {combine:?} {combine_after:?} {deterministic} {skip_bad_records}"),
     ];
     for source in sources {
         let failed = |error| Error::Input { path: source.name.clone(), source: error };

@@ -142,7 +142,7 @@ impl Shared<'_> {
         }
         // Each death may give one permit back twice.
         let permits = self.common(Common::Permits).load(Ordering::Acquire).cast_signed();
-        let most = (map_at_once + self.slots()) as i64;
+        let most = (map_at_once + self.slots) as i64;
         if !(-most..=most).contains(&permits) {
             return Err(overwritten(None, "the number of workers that may still map is impossible"));
         }

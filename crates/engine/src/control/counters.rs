@@ -3,92 +3,62 @@
 //! A worker counts in its own memory and publishes at task boundaries. Progress, statistics and diagnosis only read
 //! (as in DMR, Yu and Zhang 2017, section 5.2; docs/bibliography.md).
 
-/// A use of a worker's time. Exactly one phase runs at a time, so the phases of a worker add up to its lifetime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Phase {
-    /// From the start of the job to the worker's first task.
-    Start,
-    /// Reading input.
-    Input,
-    /// The map function, including appending to buffers and combining on the map side.
-    Map,
-    /// Merging what a task changed into shared outputs.
-    Merge,
-    /// Flushing the combining buffer into pages.
-    Combine,
-    /// Waiting for an empty page.
-    SendWait,
-    /// Receiving pages, holding them back and copying them.
-    Receive,
-    /// Combining received pages into partitions.
-    Reduce,
-    /// Sorting pairs that exceed the memory, and writing them to disk.
-    Spill,
-    /// Sorting finished partitions, and merging runs from disk.
-    Sort,
-    /// Writing results into pages for the coordinator, or into their file.
-    Output,
-    /// Nothing to do.
-    Idle,
-}
-
-/// All phases, in the order of the data path.
-pub const PHASES: [Phase; 12] = [
-    Phase::Start,
-    Phase::Input,
-    Phase::Map,
-    Phase::Merge,
-    Phase::Combine,
-    Phase::SendWait,
-    Phase::Receive,
-    Phase::Reduce,
-    Phase::Spill,
-    Phase::Sort,
-    Phase::Output,
-    Phase::Idle,
-];
-
-impl Phase {
-    /// The name in CSV and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Start => "start",
-            Phase::Input => "input",
-            Phase::Map => "map",
-            Phase::Merge => "merge",
-            Phase::Combine => "combine",
-            Phase::SendWait => "send_wait",
-            Phase::Receive => "receive",
-            Phase::Reduce => "reduce",
-            Phase::Spill => "spill",
-            Phase::Sort => "sort",
-            Phase::Output => "output",
-            Phase::Idle => "idle",
-        }
-    }
-}
-
-macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident: $text:literal,)*) => {
-        /// A count of a worker.
+/// An enum with a name for each variant, and the list of all.
+macro_rules! named {
+    ($(#[$about:meta])* $kind:ident, $(#[$list:meta])* $all:ident: $($(#[$doc:meta])* $name:ident: $text:literal,)*) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
-        pub enum Count { $($(#[$doc])* $name,)* }
+        pub enum $kind { $($(#[$doc])* $name,)* }
 
-        /// All counts.
-        pub const COUNTS: [Count; [$($text),*].len()] = [$(Count::$name),*];
+        $(#[$list])*
+        pub const $all: [$kind; [$($text),*].len()] = [$($kind::$name),*];
 
-        impl Count {
+        impl $kind {
             /// The name in CSV and JSON.
             pub fn name(self) -> &'static str {
-                match self { $(Count::$name => $text,)* }
+                match self { $($kind::$name => $text,)* }
             }
         }
     };
 }
 
-counts! {
+named! {
+    /// A use of a worker's time. Exactly one phase runs at a time, so the phases of a worker add up to its lifetime.
+    Phase,
+    /// All phases, in the order of the data path.
+    PHASES:
+    /// From the start of the job to the worker's first task.
+    Start: "start",
+    /// Reading input.
+    Input: "input",
+    /// The map function, including appending to buffers and combining on the map side.
+    Map: "map",
+    /// Merging what a task changed into shared outputs.
+    Merge: "merge",
+    /// Flushing the combining buffer into pages.
+    Combine: "combine",
+    /// Waiting for an empty page.
+    SendWait: "send_wait",
+    /// Receiving pages, holding them back and copying them.
+    Receive: "receive",
+    /// Combining received pages into partitions.
+    Reduce: "reduce",
+    /// Sorting pairs that exceed the memory, and writing them to disk.
+    Spill: "spill",
+    /// Sorting finished partitions, and merging runs from disk.
+    Sort: "sort",
+    /// Writing results into pages for the coordinator, or into their file.
+    Output: "output",
+    /// Nothing to do.
+    Idle: "idle",
+}
+
+named! {
+    /// A count of a worker.
+    Count,
+    /// All counts.
+    COUNTS:
     /// Map tasks run, including lost attempts.
     Tasks: "tasks",
     /// Epochs committed.

@@ -207,55 +207,73 @@ pub(crate) struct WordCounts {
 }
 
 impl WordCounts {
+    /// Returns the lengths of the parts that all workers write, in the order in which [`Shared::new`] names them.
+    fn written(self) -> [usize; 9] {
+        let WordCounts { slots, partitions, tasks, accumulators, shares, nodes, .. } = self;
+        [
+            COMMON_WORDS,
+            partitions * PARTITION_WORDS,
+            tasks,
+            tasks * DIGEST_WORDS,
+            slots.div_ceil(64),
+            if shares > 1 { tasks } else { 0 },
+            nodes * nodes,
+            tasks * accumulators * ACCUMULATED_WORDS,
+            if self.tracks { slots * TRACK_WORDS } else { 0 },
+        ]
+    }
+
+    /// Returns the lengths of the parts that only the coordinator writes.
+    fn guarded(self) -> [usize; 6] {
+        let WordCounts { partitions, tasks, pieces, state_bytes, bad_records, .. } = self;
+        [
+            JOB_WORDS,
+            partitions * ASSIGNED_WORDS,
+            state_bytes.div_ceil(8),
+            pieces * PIECE_WORDS,
+            tasks.div_ceil(64),
+            bad_records * SET_ASIDE_WORDS,
+        ]
+    }
+
     /// Returns the number of words that [`Shared::new`] needs in the region and that all workers write.
     pub fn words(self) -> usize {
-        let WordCounts { slots, partitions, tasks, accumulators, shares, nodes, .. } = self;
-        let accumulated = tasks * accumulators * ACCUMULATED_WORDS;
-        let placed = if shares > 1 { tasks } else { 0 } + nodes * nodes;
-        let tasks = tasks * (1 + DIGEST_WORDS);
-        let wanted = slots.div_ceil(64);
-        COMMON_WORDS + partitions * PARTITION_WORDS + tasks + wanted + placed + accumulated + self.track_words()
+        self.written().iter().sum()
     }
 
     /// Returns the number of words that only the coordinator writes.
     pub fn guarded_words(self) -> usize {
-        let WordCounts { partitions, tasks, pieces, state_bytes, bad_records, .. } = self;
-        let failing = tasks.div_ceil(64) + bad_records * SET_ASIDE_WORDS;
-        JOB_WORDS + partitions * ASSIGNED_WORDS + state_bytes.div_ceil(8) + pieces * PIECE_WORDS + failing
+        self.guarded().iter().sum()
     }
+}
 
-    fn track_words(self) -> usize {
-        if self.tracks { self.slots * TRACK_WORDS } else { 0 }
-    }
+/// Cuts words into parts of these lengths.
+fn parts<const N: usize>(mut words: &[AtomicU64], lengths: [usize; N]) -> [&[AtomicU64]; N] {
+    lengths.map(|length| words.split_off(..length).expect("the region has as many words as were counted"))
 }
 
 impl<'p> Shared<'p> {
     pub fn new(pages: &'p Pages, room: WordCounts) -> io::Result<Shared<'p>> {
-        let WordCounts {
-            slots, partitions, tasks, pieces, state_bytes, bad_records, accumulators, shares, nodes, ..
-        } = room;
         let (slot_words, slot_distance) = pages.slot_words();
-        let (job, words) = pages.guarded_words().split_at(JOB_WORDS);
-        let (assigned_words, words) = words.split_at(partitions * ASSIGNED_WORDS);
-        let (state_words, words) = words.split_at(state_bytes.div_ceil(8));
-        let (piece_words, words) = words.split_at(pieces * PIECE_WORDS);
-        let (careful_words, words) = words.split_at(tasks.div_ceil(64));
-        let set_aside_words = &words[..bad_records * SET_ASIDE_WORDS];
-        let (common, words) = pages.extra_words().split_at(COMMON_WORDS);
-        let (partition_words, words) = words.split_at(partitions * PARTITION_WORDS);
-        let (task_words, words) = words.split_at(tasks);
-        let (digest_words, words) = words.split_at(tasks * DIGEST_WORDS);
-        let (wanted_words, words) = words.split_at(slots.div_ceil(64));
-        let (share_words, words) = words.split_at(if shares > 1 { tasks } else { 0 });
-        let (node_words, words) = words.split_at(nodes * nodes);
-        let (accumulated_words, words) = words.split_at(tasks * accumulators * ACCUMULATED_WORDS);
-        let track_words = &words[..room.track_words()];
+        let [job, assigned_words, state_words, piece_words, careful_words, set_aside_words] =
+            parts(pages.guarded_words(), room.guarded());
+        let [
+            common,
+            partition_words,
+            task_words,
+            digest_words,
+            wanted_words,
+            share_words,
+            node_words,
+            accumulated_words,
+            track_words,
+        ] = parts(pages.extra_words(), room.written());
         let bell = CoordinatorBell(Bell::new()?);
-        let telling = if bad_records > 0 { Some(Telling::new()?) } else { None };
+        let telling = if room.bad_records > 0 { Some(Telling::new()?) } else { None };
         Ok(Shared {
             pages,
             bell,
-            slots,
+            slots: room.slots,
             job,
             common,
             slot_words,
@@ -275,10 +293,6 @@ impl<'p> Shared<'p> {
             track_words,
             telling,
         })
-    }
-
-    pub fn slots(&self) -> usize {
-        self.slots
     }
 
     pub fn partitions(&self) -> usize {

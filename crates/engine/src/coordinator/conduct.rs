@@ -33,7 +33,7 @@ impl Coordinator<'_, '_, '_, '_> {
         self.conduct_stages()?;
         let (_, receiver) = shared.pages.claim(COORDINATOR);
         // The result arrives in order. While the coordinator waits for its next page, it watches over the job.
-        let mut results = Results::new(work.functions.program, shared, receiver, plan);
+        let mut results = Results::<J>::new(work.functions.program, shared, receiver, plan);
         let arrangement = match (work.functions.ranges, plan.order) {
             // No pairs arrive, only the ends of the streams.
             _ if work.functions.sink.is_some() => Arrangement::Unordered,

@@ -38,14 +38,7 @@ impl Coordinator<'_, '_, '_, '_> {
         let (mut began_ns, mut stage) = (monotonic_ns(), 0);
         while self.stages.as_ref().is_some_and(|stages| !stages.is_last) {
             // 1. Run the stage. No worker is finished before the last stage.
-            while !self.step_is_complete() {
-                let announced = shared.announced();
-                self.watch(&|_| false)?;
-                if !self.step_is_complete() {
-                    self.sleep(announced, &mut || false);
-                }
-            }
-            self.check_received()?;
+            self.complete_step()?;
             // 2. Record the stage in the log.
             let count = self.attempts.len();
             let saved = |slot: &usize| {

@@ -189,7 +189,7 @@ impl Coordinator<'_, '_, '_, '_> {
         let Setup { plan, shared, .. } = *self.setup;
         let Dead { role, reducer, .. } = *dead;
         let slot = self.hands.len() + 1;
-        if slot >= shared.slots() {
+        if slot >= shared.slots {
             let (deaths, limit) = (self.kept.deaths.len(), plan.spare_slots);
             return Err(Error::TooManyDeaths { deaths, limit, last: dead.sentence() });
         }

@@ -61,21 +61,10 @@ impl Coordinator<'_, '_, '_, '_> {
                 why: error.to_string(),
                 code: error.number(),
             },
-            Failure::Pairs { error } => {
-                let what = format!("the pairs that step {step} maps");
-                Error::Program { what, why: error.to_string(), code: error.number() }
-            }
-            Failure::Reduce { key, error } => {
-                let what = format!("the reduce function, at the key {key}");
-                Error::Program { what, why: error.to_string(), code: error.number() }
-            }
-            Failure::Combine { error } => {
-                Error::Program { what: "the combiner".into(), why: error.to_string(), code: error.number() }
-            }
-            Failure::Sink { part, error } => {
-                let what = format!("the sink, at part {part} of the result");
-                Error::Program { what, why: error.to_string(), code: error.number() }
-            }
+            Failure::Pairs { error } => Error::program(format!("the pairs that step {step} maps"), &error),
+            Failure::Reduce { key, error } => Error::program(format!("the reduce function, at the key {key}"), &error),
+            Failure::Combine { error } => Error::program("the combiner", &error),
+            Failure::Sink { part, error } => Error::program(format!("the sink, at part {part} of the result"), &error),
             Failure::Output { errno, .. } => Error::Output {
                 path: self.setup.target.map_or_else(Default::default, |target| target.path.to_owned()),
                 source: std::io::Error::from_raw_os_error(errno),

@@ -30,7 +30,7 @@ use crate::plan::mode::Mode;
 use crate::plan::settings::{Isolation, Settings};
 use crate::plan::shelf_shape::ShelfShape;
 use crate::program::ending::Program;
-use crate::program::map_reduce::{combines, rounds};
+use crate::program::map_reduce::{MapReduce, combines, rounds};
 use crate::program::ranges::Ranges;
 use crate::survey::quote_scan::scan_quotes;
 use crate::survey::range_finder::find_ranges;
@@ -60,7 +60,7 @@ impl Prepared {
     /// Prepares a job; also returns the bounds of its partitions, if they are ranges of pairs. A job that continues
     /// from a checkpoint takes over the `settings` that it started with.
     pub fn new<J: Program>(
-        program: &J,
+        program: &J::User,
         open: impl FnOnce() -> Result<Arc<Opened>>,
         settings: &mut Settings,
         mode: Mode<'_>,
@@ -104,17 +104,17 @@ impl Prepared {
             keys: program.keys(),
             keys_max: J::Key::DENSE,
             decoder_bytes_max: opened.sources.iter().map(Source::decoder_bytes_max).max().unwrap_or(0),
-            unpacks: J::UNPACKS,
+            unpacks: <J::User>::UNPACKS,
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
             place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
             iterates: mode.iterates(),
             joins: visits && !reduces && combines && settings.checkpoint.is_none(),
-            passes: !mode.iterates() && !reduces && !combines && J::PARTITION.is_none(),
+            passes: !mode.iterates() && !reduces && !combines && <J::User>::PARTITION.is_none(),
         };
         let nodes = nodes(settings)?;
         let known = Known::new(settings, resources(&nodes)?, input_bytes, properties, sample.as_ref());
         let plan = Plan::new(&known)?;
-        let ranges = cut_ranges(program, settings, mode, &opened, &plan)?;
+        let ranges = cut_ranges::<J>(program, settings, mode, &opened, &plan)?;
         if let Some(mut on_plan) = on_plan {
             on_plan(&explain(&plan, &known, ranges.as_ref().map(Ranges::len)));
         }
@@ -213,7 +213,7 @@ fn resources(nodes: &[NumaNode]) -> Result<Resources<'_>> {
 
 /// Cuts the partitions of a job at a sample of its pairs, if they are ranges.
 fn cut_ranges<J: Program>(
-    program: &J,
+    program: &J::User,
     settings: &Settings,
     mode: Mode<'_>,
     opened: &Opened,
@@ -249,7 +249,7 @@ fn cut_tasks(settings: &Settings, opened: &Opened, plan: &Plan) -> Tasks {
         true => Splits::growing(plan.split_bytes, plan.map_workers),
         false => Splits::of(plan.split_bytes),
     };
-    Tasks::cut(sources, settings.records, splits, settings.record_bytes_max)
+    Tasks::cut(sources, settings.records, splits, settings.record_bytes_max())
 }
 
 /// Counts the words that workers and coordinator share.

@@ -11,7 +11,7 @@ use crate::shared_output::array::Scope;
 
 /// The arguments of [`run`](crate::coordinator::run).
 pub(crate) struct Request<'j, J: Program> {
-    pub program: J,
+    pub program: &'j J::User,
     pub reduce: Option<Box<Reduce<'j, J::Key, J::Value, J::OutKey, J::OutValue>>>,
     pub terms: Terms<'j>,
 }

@@ -53,7 +53,7 @@ type Wait<'w, R> = dyn FnMut(&mut R) -> Result<()> + 'w;
 
 /// The streams of all reducers.
 pub(crate) struct Results<'r, J: Program> {
-    program: &'r J,
+    program: &'r J::User,
     shared: &'r Shared<'r>,
     receiver: Receiver<'r>,
     /// Pages that arrived before their stream needed them, by the slot that sent them.
@@ -185,7 +185,7 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
 }
 
 impl<'r, J: Program> Results<'r, J> {
-    pub fn new(program: &'r J, shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
+    pub fn new(program: &'r J::User, shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
         let streams = (0..plan.reduce_workers).map(|_| ReducerStream::new()).collect();
         let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &plan.spill_dirs[..]);
         let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.reduce_memory.block_bytes);

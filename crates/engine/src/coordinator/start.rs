@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gristmill_os::clock::monotonic_ns;
 use gristmill_os::ended::WorkerThread;
-use gristmill_os::process::{ForkError, OomKills, fork_worker_of};
+use gristmill_os::process::{OomKills, fork_worker_of};
 
 use crate::control::job_is_over::JobIsOver;
 use crate::coordinator::clock::Rest;
@@ -111,10 +111,8 @@ impl<'scope, 'env> Coordinator<'scope, 'env, '_, '_> {
                     }
                     run_worker(role)
                 };
-                let child = fork_worker_of(kills, body).map_err(|error| match error {
-                    ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
-                    ForkError::Kernel(source) => Error::System { what: "starting a worker process", source },
-                })?;
+                let child =
+                    fork_worker_of(kills, body).map_err(|error| Error::fork("starting a worker process", error))?;
                 self.waits.add(&child.pidfd(), at as u64).asked("waiting for the end of a worker process")?;
                 Body::Process(child)
             }

@@ -41,14 +41,7 @@ impl Coordinator<'_, '_, '_, '_> {
         let mut mapped: Vec<Piece> = Vec::new();
         for number in 0.. {
             // 1. Run the step. No worker is finished before the last step is complete.
-            while !self.step_is_complete() {
-                let announced = shared.announced();
-                self.watch(&|_| false)?;
-                if !self.step_is_complete() {
-                    self.sleep(announced, &mut || false);
-                }
-            }
-            self.check_received()?;
+            self.complete_step()?;
             // All tasks are committed, so no worker is inside one.
             let settled = outputs.settle()?;
             let reader = shelf.reader(COORDINATOR);
@@ -76,7 +69,7 @@ impl Coordinator<'_, '_, '_, '_> {
             // 3. Open a round for all partitions.
             let round = shared.round() + 1;
             // Each death takes a slot, and at most one round.
-            if round + shared.slots() as u32 >= ROUNDS_MAX {
+            if round + shared.slots as u32 >= ROUNDS_MAX {
                 return Err(Error::TooManyRounds { limit: ROUNDS_MAX });
             }
             (0..shared.partitions()).for_each(|partition| shared.assign(partition, shared.owner(partition), round));
@@ -112,8 +105,20 @@ impl Coordinator<'_, '_, '_, '_> {
         }
     }
 
+    /// Watches the workers until the step is complete, and checks what they have received.
+    pub(super) fn complete_step(&mut self) -> Result<()> {
+        while !self.step_is_complete() {
+            let announced = self.setup.shared.announced();
+            self.watch(&|_| false)?;
+            if !self.step_is_complete() {
+                self.sleep(announced, &mut || false);
+            }
+        }
+        self.check_received()
+    }
+
     /// Returns whether every partition of the current step is on the shelf, or in the checkpoint for a stage.
-    pub(super) fn step_is_complete(&self) -> bool {
+    fn step_is_complete(&self) -> bool {
         let shared = self.setup.shared;
         shared.is_mapped(shared.round()) && self.drained() == Some(Taint::None)
     }

@@ -65,10 +65,7 @@ pub(crate) fn run_into<J: Program>(
 
 /// Begins a result of this many parts.
 pub(crate) fn begun<K: Key, V: Datum>(sink: &dyn Sink<K, V>, parts: usize) -> Result<()> {
-    sink.begin(parts).map_err(|error| {
-        let what = "the sink, before the job began".into();
-        Error::Program { what, why: error.to_string(), code: error.number() }
-    })
+    sink.begin(parts).map_err(|error| Error::program("the sink, before the job began", &error))
 }
 
 /// Commits these parts if the job has gone well, and removes them if not.
@@ -77,13 +74,8 @@ pub(crate) fn committed<K: Key, V: Datum>(
     parts: &[Attempt],
     ran: Result<Summary>,
 ) -> Result<Summary> {
-    let outcome = ran.and_then(|summary| match sink.commit(parts) {
-        Ok(()) => Ok(summary),
-        Err(error) => {
-            let what = "the sink, when it committed the result".into();
-            Err(Error::Program { what, why: error.to_string(), code: error.number() })
-        }
-    });
+    let failed = |error| Error::program("the sink, when it committed the result", &error);
+    let outcome = ran.and_then(|summary| sink.commit(parts).map(|()| summary).map_err(failed));
     outcome.inspect_err(|_| sink.abort())
 }
 
@@ -156,7 +148,7 @@ fn supervise<J: Program>(
         ));
     }
     let (mut prepared, ranges) =
-        Prepared::new(&program, || open(&interrupt), &mut settings, mode, reduce.is_some(), visits, on_plan)?;
+        Prepared::new::<J>(program, || open(&interrupt), &mut settings, mode, reduce.is_some(), visits, on_plan)?;
     prepared.room.accumulators = accumulators.len();
     let row = writing.as_ref().map(|writing| writing.row);
     let target = match (writing, &ranges) {
@@ -184,7 +176,7 @@ fn supervise<J: Program>(
         delivered: false,
         anew: 0,
     };
-    let functions = Functions { program: &program, reduce: reduce.as_deref(), ranges: ranges.as_ref(), row, sink };
+    let functions = Functions { program, reduce: reduce.as_deref(), ranges: ranges.as_ref(), row, sink };
     let attempts = Attempts {
         prepared: &prepared,
         settings: &settings,

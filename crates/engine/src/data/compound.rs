@@ -174,10 +174,6 @@ where
     const TRUSTED: trust::Trusted = trust::Trusted(T::TRUSTED.0);
 
     #[inline(always)]
-    fn width(_: Self::Ref<'_>) -> usize {
-        const { Self::WIDTH.unwrap() }
-    }
-    #[inline(always)]
     fn write(value: Self::Ref<'_>, to: &mut [u8]) {
         let _ = value.into_iter().fold(to, |to, element| put::<T>(element, to, true));
     }

@@ -5,6 +5,7 @@
 //! stored in front of it.
 
 use std::cmp::Ordering;
+use std::convert::identity;
 use std::fmt::Debug;
 
 use crate::data::short::{SHORT_BYTES, Short, word4, word8};
@@ -36,8 +37,11 @@ pub trait Datum: 'static {
     #[doc(hidden)]
     const TRUSTED: trust::Trusted = trust::Trusted(false);
 
-    /// Returns the width of this value in bytes.
-    fn width(value: Self::Ref<'_>) -> usize;
+    /// Returns the width of this value in bytes. A type whose values all have the same width need not say it again.
+    #[inline(always)]
+    fn width(_value: Self::Ref<'_>) -> usize {
+        const { Self::WIDTH.expect("values of several widths say which they have") }
+    }
     /// Writes the value into `to`, whose length is the value's width.
     fn write(value: Self::Ref<'_>, to: &mut [u8]);
     /// Reads a value from exactly the bytes that [`Datum::write`] wrote.
@@ -247,25 +251,21 @@ fn equal_short(a: &[u8], b: &[u8]) -> bool {
 }
 
 macro_rules! number {
-    ($($t:ty, $exact:expr, $compare:expr, $prefix:expr, $text:expr;)*) => {$(
+    ($($t:ty as $number:ty, $read:expr, $exact:expr, $compare:expr, $prefix:expr, $text:expr;)*) => {$(
         impl Datum for $t {
             type Ref<'a> = $t;
             type Owned = $t;
-            const WIDTH: Option<usize> = Some(size_of::<$t>());
+            const WIDTH: Option<usize> = Some(size_of::<$number>());
             const EXACT: bool = $exact;
             const TRUSTED: trust::Trusted = trust::Trusted(true);
 
             #[inline(always)]
-            fn width(_: $t) -> usize {
-                size_of::<$t>()
-            }
-            #[inline(always)]
             fn write(value: $t, to: &mut [u8]) {
-                to.copy_from_slice(&value.to_le_bytes());
+                to.copy_from_slice(&<$number>::from(value).to_le_bytes());
             }
             #[inline(always)]
             fn read(from: &[u8]) -> $t {
-                <$t>::from_le_bytes(from.try_into().expect("a number of this width"))
+                $read(<$number>::from_le_bytes(from.try_into().expect("a number of this width")))
             }
             #[inline(always)]
             fn own(value: $t) -> $t {
@@ -291,7 +291,7 @@ macro_rules! number {
 
 macro_rules! integer_key {
     ($($t:ty),*) => {$(
-        number! { $t, true, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), number_text; }
+        number! { $t as $t, identity, true, <$t>::cmp, |value: $t| (value as i64 as u64) ^ (if <$t>::MIN == 0 { 0 } else { 1 << 63 }), number_text; }
         impl Key for $t {
             #[inline(always)]
             fn short(key: $t) -> Option<Short> {
@@ -318,10 +318,12 @@ macro_rules! integer_key {
 
 integer_key!(u8, u16, u32, u64, i8, i16, i32, i64);
 number! {
-    u128, true, u128::cmp, |value: u128| (value >> 64) as u64, number_text;
-    i128, true, i128::cmp, |value: i128| (value >> 64) as u64 ^ 1 << 63, number_text;
-    f64, false, f64::total_cmp, |value: f64| float_prefix(value.to_bits()), number_text;
-    f32, false, f32::total_cmp, |value: f32| float_prefix(u64::from(value.to_bits()) << 32), |value: f32, to: &mut Vec<u8>| number_text(f64::from(value), to);
+    u128 as u128, identity, true, u128::cmp, |value: u128| (value >> 64) as u64, number_text;
+    i128 as i128, identity, true, i128::cmp, |value: i128| (value >> 64) as u64 ^ 1 << 63, number_text;
+    f64 as f64, identity, false, f64::total_cmp, |value: f64| float_prefix(value.to_bits()), number_text;
+    f32 as f32, identity, false, f32::total_cmp, |value: f32| float_prefix(u64::from(value.to_bits()) << 32), |value: f32, to: &mut Vec<u8>| number_text(f64::from(value), to);
+    bool as u8, |byte| byte != 0, true, bool::cmp, u64::from, number_text;
+    char as u32, |number| char::from_u32(number).expect("a character was written"), true, char::cmp, u64::from, number_text;
 }
 
 /// The keys of these types are compared as they are written. So floating-point numbers are grouped by their bits: -0.0
@@ -332,7 +334,7 @@ macro_rules! written_key {
     )*};
 }
 
-written_key!(u128, i128, f64, f32, ());
+written_key!(u128, i128, f64, f32, bool, char, ());
 
 /// Returns the bits of a float, the sign first, in the order of [`f64::total_cmp`].
 fn float_prefix(bits: u64) -> u64 {
@@ -352,10 +354,6 @@ impl Datum for () {
     const EXACT: bool = true;
     const TRUSTED: trust::Trusted = trust::Trusted(true);
 
-    #[inline(always)]
-    fn width((): ()) -> usize {
-        0
-    }
     #[inline(always)]
     fn write((): (), _: &mut [u8]) {}
     #[inline(always)]

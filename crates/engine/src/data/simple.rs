@@ -1,68 +1,9 @@
-//! Truth values, characters, text and vectors of bytes as data.
+//! Text and vectors of bytes as data.
 
 use std::cmp::Ordering;
 
 use crate::data::datum::{Bytes, Datum, Key, trust};
 use crate::data::short::Short;
-
-/// Data that are written as another type.
-macro_rules! written_as {
-    ($($t:ty as $other:ty, $read:expr;)*) => {$(
-        impl Datum for $t {
-            type Ref<'a> = $t;
-            type Owned = $t;
-            const WIDTH: Option<usize> = <$other>::WIDTH;
-            const EXACT: bool = true;
-            const TRUSTED: trust::Trusted = trust::Trusted(true);
-
-            #[inline(always)]
-            fn width(value: $t) -> usize {
-                <$other>::width(value.into())
-            }
-            #[inline(always)]
-            fn write(value: $t, to: &mut [u8]) {
-                <$other>::write(value.into(), to);
-            }
-            #[inline(always)]
-            fn read(from: &[u8]) -> $t {
-                $read(<$other>::read(from))
-            }
-            #[inline(always)]
-            fn own(value: $t) -> $t {
-                value
-            }
-            #[inline(always)]
-            fn lend(value: &$t) -> $t {
-                *value
-            }
-            fn compare(a: $t, b: $t) -> Ordering {
-                a.cmp(&b)
-            }
-            fn prefix(value: $t) -> u64 {
-                <$other>::prefix(value.into())
-            }
-            fn to_text(value: $t, to: &mut Vec<u8>) {
-                to.extend_from_slice(value.to_string().as_bytes());
-            }
-        }
-
-        impl Key for $t {
-            #[inline(always)]
-            fn short(key: $t) -> Option<Short> {
-                <$other>::short(key.into())
-            }
-            #[inline(always)]
-            fn equal(a: $t, b: $t) -> bool {
-                a == b
-            }
-        }
-    )*};
-}
-
-written_as! {
-    bool as u8, |byte| byte != 0;
-    char as u32, |number| char::from_u32(number).expect("a character was written");
-}
 
 /// Data of variable width that are written as [`Bytes`].
 macro_rules! bytes_of {

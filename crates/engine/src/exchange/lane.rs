@@ -25,7 +25,7 @@ use crate::program::ending::Program;
 
 /// Both directions, and the counters.
 pub(crate) struct Lane<'r, J: Program> {
-    pub program: &'r J,
+    pub program: &'r J::User,
     pub shared: &'r Shared<'r>,
     pub slot: usize,
     pub outbox: Outbox<'r>,

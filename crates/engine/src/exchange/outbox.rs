@@ -62,7 +62,7 @@ pub(crate) struct Outbox<'r> {
 impl<'r> Outbox<'r> {
     pub fn new(shared: &'r Shared<'r>, slot: usize, sender: Sender<'r>, kill_point: KillPoint<'r>) -> Outbox<'r> {
         let page_bytes = shared.pages.shape().page_bytes;
-        let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots()]);
+        let (open, reclaimed, unrung, is_unrung) = (Vec::new(), Vec::new(), Vec::new(), vec![false; shared.slots]);
         let (share_start, epoch, round, deaths_seen, serials) = (0, 1, 0, 0, [0; 2]);
         Outbox {
             shared,

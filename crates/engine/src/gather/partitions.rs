@@ -3,16 +3,15 @@
 //! A job has more partitions than a worker reduces, the more the more workers it has. So only those that have pairs
 //! are here.
 
-use std::ops::{Deref, DerefMut};
-
 use crate::data::datum::{Datum, Key};
 use crate::gather::combined::Gathered;
 
-/// Partitions with pairs, in the order in which their first pairs came. A slice of them is numbered by this order.
+/// Partitions with pairs, in the order in which their first pairs came.
 pub(crate) struct Partitions<K: Key, V: Datum> {
     /// For each partition of the job, where it is in the list, + 1; 0 if it is not.
     places: Vec<u32>,
-    list: Vec<Gathered<K, V>>,
+    /// They are numbered by this order.
+    pub list: Vec<Gathered<K, V>>,
 }
 
 impl<K: Key, V: Datum> Partitions<K, V> {
@@ -51,20 +50,6 @@ impl<K: Key, V: Datum> Partitions<K, V> {
     }
 }
 
-impl<K: Key, V: Datum> Deref for Partitions<K, V> {
-    type Target = [Gathered<K, V>];
-
-    fn deref(&self) -> &[Gathered<K, V>] {
-        &self.list
-    }
-}
-
-impl<K: Key, V: Datum> DerefMut for Partitions<K, V> {
-    fn deref_mut(&mut self) -> &mut [Gathered<K, V>] {
-        &mut self.list
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,8 +61,8 @@ mod tests {
         partitions.of(2000);
         partitions.of(5);
         partitions.of(2000);
-        assert_eq!((partitions.len(), partitions.of_job()), (2, 2048));
+        assert_eq!((partitions.list.len(), partitions.of_job()), (2, 2048));
         assert!(partitions.get(5).is_some() && partitions.get(6).is_none());
-        assert_eq!((partitions.take(5).len(), partitions.take(6).len()), (1, 0));
+        assert_eq!((partitions.take(5).list.len(), partitions.take(6).list.len()), (1, 0));
     }
 }

@@ -84,7 +84,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// Returns the number of keys; of pairs, in a pile.
     pub fn len(&self) -> usize {
         match self {
-            Store::Gathered(partitions) => partitions.iter().map(Gathered::len).sum(),
+            Store::Gathered(partitions) => partitions.list.iter().map(Gathered::len).sum(),
             Store::Pile(pile) => pile.pairs,
         }
     }
@@ -92,7 +92,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// Returns the bytes of memory in use, including those needed for sorting.
     pub fn bytes(&self) -> usize {
         match self {
-            Store::Gathered(partitions) => partitions.iter().map(Store::gathered_bytes).sum(),
+            Store::Gathered(partitions) => partitions.list.iter().map(Store::gathered_bytes).sum(),
             Store::Pile(pile) => pile.bytes(),
         }
     }
@@ -150,7 +150,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// Removes all pairs.
     pub fn clear(&mut self) {
         match self {
-            Store::Gathered(partitions) => partitions.iter_mut().for_each(Gathered::clear),
+            Store::Gathered(partitions) => partitions.list.iter_mut().for_each(Gathered::clear),
             Store::Pile(pile) => *pile = Pile { ranged: pile.ranged, ..Pile::new(pile.open.len()) },
         }
     }
@@ -159,7 +159,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// range, in order; otherwise everything as one part. A part is a range of chunk or partition numbers.
     pub fn parts(&mut self) -> Vec<Range<usize>> {
         let everything = match self {
-            Store::Gathered(partitions) => 0..partitions.len(),
+            Store::Gathered(partitions) => 0..partitions.list.len(),
             Store::Pile(pile) if pile.ranged => {
                 pile.chunks.sort_by_key(|chunk| chunk.partition);
                 // Sorting has moved the open chunks.
@@ -267,7 +267,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     /// Returns an upper bound of the number of pairs in a part.
     fn len_of(&self, part: Range<usize>) -> usize {
         match self {
-            Store::Gathered(partitions) => partitions[part].iter().map(Gathered::len).sum(),
+            Store::Gathered(partitions) => partitions.list[part].iter().map(Gathered::len).sum(),
             Store::Pile(pile) => pile.chunks[part].iter().map(|chunk| chunk.pairs).sum(),
         }
     }
@@ -277,7 +277,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         for number in part {
             match self {
                 Store::Gathered(partitions) => {
-                    partitions[number].pairs().for_each(|(at, pair)| visit(number, at, pair.key, pair.value));
+                    partitions.list[number].pairs().for_each(|(at, pair)| visit(number, at, pair.key, pair.value));
                 }
                 Store::Pile(pile) => {
                     let pairs = entry::pairs::<K, V>(&pile.chunks[number].bytes);
@@ -291,7 +291,7 @@ impl<K: Key, V: Datum> Store<K, V> {
     #[inline(always)]
     fn from(&self, row: SortRow) -> &[u8] {
         match self {
-            Store::Gathered(partitions) => partitions[row.part()].from(row.at()),
+            Store::Gathered(partitions) => partitions.list[row.part()].from(row.at()),
             Store::Pile(pile) => &pile.chunks[row.part()].bytes[row.at()..],
         }
     }

@@ -22,6 +22,14 @@ pub enum Compression {
     Zip,
 }
 
+/// The names of a format, and the bytes with which its files begin.
+struct Facts {
+    name: &'static str,
+    file: &'static str,
+    tool: &'static str,
+    magic: &'static [u8],
+}
+
 /// The number of bytes at the start of a file that suffice to recognise a compression.
 pub(crate) const MAGIC_BYTES: usize = 10;
 
@@ -61,50 +69,35 @@ impl Compression {
 
     /// Returns the name of the format.
     pub fn name(self) -> &'static str {
-        match self {
-            Compression::Gzip => "gzip",
-            Compression::Zstd => "zstd",
-            Compression::Bzip2 => "bzip2",
-            Compression::Xz => "xz",
-            Compression::Lz4 => "lz4",
-            Compression::Zip => "zip",
-        }
+        self.facts().name
     }
 
     /// Returns words for a file of this format.
     pub(crate) fn file(self) -> &'static str {
-        match self {
-            Compression::Gzip => "a gzip file",
-            Compression::Zstd => "a zstd file",
-            Compression::Bzip2 => "a bzip2 file",
-            Compression::Xz => "an xz file",
-            Compression::Lz4 => "an lz4 file",
-            Compression::Zip => "a zip archive",
-        }
+        self.facts().file
     }
 
     /// Returns the command that unpacks a file to standard output.
     pub(crate) fn tool(self) -> &'static str {
+        self.facts().tool
+    }
+
+    fn facts(self) -> Facts {
         match self {
-            Compression::Gzip => "gzip -dc",
-            Compression::Zstd => "zstd -dc",
-            Compression::Bzip2 => "bzip2 -dc",
-            Compression::Xz => "xz -dc",
-            Compression::Lz4 => "lz4 -dc",
-            Compression::Zip => "unzip -p",
+            Compression::Gzip => Facts { name: "gzip", file: "a gzip file", tool: "gzip -dc", magic: b"\x1f\x8b\x08" },
+            Compression::Zstd => {
+                Facts { name: "zstd", file: "a zstd file", tool: "zstd -dc", magic: b"\x28\xb5\x2f\xfd" }
+            }
+            Compression::Bzip2 => Facts { name: "bzip2", file: "a bzip2 file", tool: "bzip2 -dc", magic: b"BZh" },
+            Compression::Xz => Facts { name: "xz", file: "an xz file", tool: "xz -dc", magic: b"\xfd7zXZ\0" },
+            Compression::Lz4 => Facts { name: "lz4", file: "an lz4 file", tool: "lz4 -dc", magic: b"\x04\x22\x4d\x18" },
+            Compression::Zip => Facts { name: "zip", file: "a zip archive", tool: "unzip -p", magic: b"PK\x03\x04" },
         }
     }
 
     /// Returns whether `start` is a whole file that could be cut off before this compression can be recognised.
     pub(crate) fn is_cut_off(self, start: &[u8]) -> bool {
-        let magic: &[u8] = match self {
-            Compression::Gzip => b"\x1f\x8b\x08",
-            Compression::Zstd => b"\x28\xb5\x2f\xfd",
-            Compression::Bzip2 => b"BZh",
-            Compression::Xz => b"\xfd7zXZ\0",
-            Compression::Lz4 => b"\x04\x22\x4d\x18",
-            Compression::Zip => b"PK\x03\x04",
-        };
+        let magic = self.facts().magic;
         // A frame without content is cut off too.
         let may_skip = matches!(self, Compression::Zstd | Compression::Lz4);
         let is_skipped = matches!(start, [0x50..=0x5f, rest @ ..] if b"\x2a\x4d\x18".starts_with(rest));

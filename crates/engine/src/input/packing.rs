@@ -58,6 +58,11 @@ pub(crate) fn uncut(bytes: u64) -> Arc<[Cut]> {
 }
 
 impl Packing {
+    /// A file in one or several stretches, whatever it is packed with.
+    pub fn new(compression: Option<Compression>, cuts: Arc<[Cut]>) -> Packing {
+        Packing { compression, cuts, stream: None, entry: None }
+    }
+
     fn decoder(&self, file: &Arc<File>, stretch: usize, memory: Memory) -> io::Result<Decoder> {
         let stored = match &self.stream {
             None => Stored::range(file.clone(), self.cuts[stretch].stored..self.cuts[stretch + 1].stored),

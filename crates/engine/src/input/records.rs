@@ -36,9 +36,10 @@ use crate::input::quotes::{MARK, State, Syntax};
 /// assert_eq!(job.records(Records::Fixed(4)).run()?.0.get(()), Some(4950));
 /// # Ok::<(), gristmill::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Records {
     /// Lines that end with `\n`; the last may lack it.
+    #[default]
     Lines,
     /// Records that each end with this byte, such as NUL; the last may lack it.
     EndedBy(u8),

@@ -113,12 +113,7 @@ impl Source {
                 Ok(entry) => {
                     let cuts =
                         [(entry.start, 0), (entry.end, UNKNOWN_BYTES)].map(|(stored, content)| Cut { stored, content });
-                    Some(Packing {
-                        compression: Some(Compression::Zip),
-                        cuts: cuts.into(),
-                        stream: None,
-                        entry: Some(entry),
-                    })
+                    Some(Packing { entry: Some(entry), ..Packing::new(Some(Compression::Zip), cuts.into()) })
                 }
                 // Records that are no text may begin like an archive.
                 Err(_) if text.is_none() => None,
@@ -128,7 +123,7 @@ impl Source {
             Ok(Some(compression)) => {
                 let cuts = seek_points::find(file, compression, bytes).map_err(failed)?;
                 let cuts = cuts.map_or_else(|| uncut(bytes), Arc::from);
-                Some(Packing { compression: Some(compression), cuts, stream: None, entry: None })
+                Some(Packing::new(Some(compression), cuts))
             }
         };
         let source = Source { packing, ..Source::plain(name, path, bytes) };
@@ -165,7 +160,7 @@ impl Source {
             return Err(Error::Compressed { path: name, offset: 0, why });
         }
         let stream = OnePassStream::new(file, head);
-        let packing = Some(Packing { compression, cuts: uncut(0), stream: Some(stream.into()), entry: None });
+        let packing = Some(Packing { stream: Some(stream.into()), ..Packing::new(compression, uncut(0)) });
         Ok(Source { text, packing, ..Source::plain(name.clone(), name, STREAM_BYTES) })
     }
 
@@ -204,7 +199,7 @@ impl Source {
         let text = unread::refuse(&self.name, outer, start).and_then(|()| encoding.recognise(start));
         let failed = |why| Error::Compressed { path: self.name.clone(), offset: 0, why };
         if text.map_err(failed)?.is_some() {
-            self.packing = Some(Packing { compression: outer, cuts: uncut(self.bytes), stream: None, entry: None });
+            self.packing = Some(Packing::new(outer, uncut(self.bytes)));
         }
         self.text = Some(encoding);
         Ok(self)
@@ -215,7 +210,7 @@ impl Source {
     pub(crate) fn prefixed(name: PathBuf, path: PathBuf, cuts: &[u64]) -> Source {
         let bytes = cuts.last().copied().unwrap_or(0);
         let cuts = [0].iter().chain(cuts).map(|at| Cut { stored: *at, content: *at }).collect();
-        let packing = Some(Packing { compression: None, cuts, stream: None, entry: None });
+        let packing = Some(Packing::new(None, cuts));
         Source { records: Some(Records::Prefixed), packing, ..Source::plain(name, path, bytes) }
     }
 

@@ -108,7 +108,7 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             isolation,
             records: Records::Fixed(4),
             split_bytes: Some(split_bytes),
-            sample: false,
+            sample: Some(false),
             memory_bytes: look.memory_bytes,
             workers: Some(workers),
             // A file that crashes the check is a record that is set aside.
@@ -116,9 +116,9 @@ impl<C: Fn(&Source) -> Result<()> + Sync> Check<'_, C> {
             ..Settings::default()
         };
         let mut found = Found { bad: HashMap::new(), too_large: HashMap::new() };
-        let program = Whole::<_, AsMapped>::new(self);
         let (cancel, search) = (look.interrupt.token.clone(), look.interrupt.clone());
-        let request = Request { program, reduce: None, terms: Terms { settings, cancel, search, ..Terms::default() } };
+        let terms = Terms { settings, cancel, search, ..Terms::default() };
+        let request = Request::<Whole<_, AsMapped>> { program: self, reduce: None, terms };
         let summary = coordinator::run(
             request,
             |_| input.find(),

@@ -6,4 +6,5 @@
 pub(crate) mod bad_files;
 pub(crate) mod opening;
 pub(crate) mod builder;
+mod settings;
 mod joins;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::input::left_out::{LeftOut, Tallies};
-use crate::input::look::InputNews;
+use crate::input::look::{BadFile, InputNews};
 use crate::input::paths::{Input, Opened, nothing_left};
 use crate::input::source::Source;
 use crate::job::bad_files;
@@ -113,11 +113,7 @@ impl Input {
             }
         }
         self.look.tell_left_out(&left_out);
-        if sources.is_empty() {
-            return Err(nothing_left(&left_out, &bad));
-        }
-        self.set_opened(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
-        Ok(())
+        self.keep_only(sources, &opened, bad, &left_out)
     }
 
     /// Calls `check` for each file in separate processes and sets the bad ones aside. Does nothing if bad files are not
@@ -148,8 +144,19 @@ impl Input {
                 }
             }
         }
+        self.keep_only(sources, &opened, bad, &Tallies::default())
+    }
+
+    /// Goes on with `sources`, which are what is left of `opened`.
+    fn keep_only(
+        &mut self,
+        sources: Vec<Source>,
+        opened: &Opened,
+        bad: Vec<BadFile>,
+        left_out: &Tallies,
+    ) -> Result<()> {
         if sources.is_empty() {
-            return Err(nothing_left(&Tallies::default(), &bad));
+            return Err(nothing_left(left_out, &bad));
         }
         self.set_opened(Arc::new(Opened { sources: sources.into(), kept: opened.kept.clone(), bad }));
         Ok(())

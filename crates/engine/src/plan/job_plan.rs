@@ -17,7 +17,7 @@ use crate::plan::known::Known;
 use crate::plan::partitions;
 use crate::plan::placement::{self, Places};
 use crate::plan::reason::Reasons;
-use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy};
+use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy, RETRIES};
 use crate::plan::splits;
 use crate::plan::workers::{self, Roles};
 use crate::spill::reduce_memory::ReduceMemory;
@@ -140,9 +140,9 @@ impl Plan {
             map_at_once,
             epoch_pages: (share_partitions as u64 / 2).max(1),
             order: settings.order,
-            limit: settings.limit,
+            limit: settings.limit.unwrap_or(usize::MAX),
             faults: FaultPlan {
-                retries: settings.retries,
+                retries: settings.retries.unwrap_or(RETRIES),
                 max_failures: settings.max_failures,
                 skip_bad_records: settings.skip_bad_records,
                 task_timeout: settings.task_timeout,

@@ -251,6 +251,13 @@ impl Options {
     }
 }
 
+/// The values of an option that sets `$field`: each name with its value and its meaning.
+macro_rules! one_of {
+    ($field:ident: $($name:literal => $value:path, $help:literal;)*) => {
+        Set::OneOf(&[$(Alternative { name: $name, help: $help, set: |settings| settings.$field = $value }),*])
+    };
+}
+
 /// All options, in the order in which they are listed.
 pub static OPTIONS: [JobOption; 25] = [
     JobOption {
@@ -269,7 +276,7 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "How often to retry a task whose worker died before the job fails",
         default: "2",
         excluded_by: None,
-        set: Set::Count(ANY, |settings, retries| settings.retries = retries as u32),
+        set: Set::Count(ANY, |settings, retries| settings.retries = Some(retries as u32)),
     },
     JobOption {
         name: "task-timeout",
@@ -383,18 +390,11 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "What a worker is",
         default: "process",
         excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "process",
-                help: "A process of its own: the job survives its crash",
-                set: |settings| settings.isolation = Isolation::Process,
-            },
-            Alternative {
-                name: "thread",
-                help: "A thread of this process",
-                set: |settings| settings.isolation = Isolation::Thread,
-            },
-        ]),
+        set: one_of! {
+            isolation:
+            "process" => Isolation::Process, "A process of its own: the job survives its crash";
+            "thread" => Isolation::Thread, "A thread of this process";
+        },
     },
     JobOption {
         name: "placement",
@@ -403,28 +403,13 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "Where workers run on a machine with several NUMA nodes",
         default: "auto",
         excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "auto",
-                help: "As pinned, or as by-node if keys repeat",
-                set: |settings| settings.placement = Placement::Auto,
-            },
-            Alternative {
-                name: "pinned",
-                help: "Each stays on one node, where its memory is",
-                set: |settings| settings.placement = Placement::Pinned,
-            },
-            Alternative {
-                name: "by-node",
-                help: "Pinned, and each node reduces the pairs of its own workers, if their results can be joined",
-                set: |settings| settings.placement = Placement::ByNode,
-            },
-            Alternative {
-                name: "off",
-                help: "Wherever the kernel puts them",
-                set: |settings| settings.placement = Placement::Off,
-            },
-        ]),
+        set: one_of! {
+            placement:
+            "auto" => Placement::Auto, "As pinned, or as by-node if keys repeat";
+            "pinned" => Placement::Pinned, "Each stays on one node, where its memory is";
+            "by-node" => Placement::ByNode, "Pinned, and each node reduces the pairs of its own workers, if their results can be joined";
+            "off" => Placement::Off, "Wherever the kernel puts them";
+        },
     },
     JobOption {
         name: "exchange",
@@ -433,18 +418,11 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "When reducers begin",
         default: "pipelined",
         excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "pipelined",
-                help: "With the first page that arrives",
-                set: |settings| settings.exchange = Exchange::Pipelined,
-            },
-            Alternative {
-                name: "barrier",
-                help: "When everything is mapped",
-                set: |settings| settings.exchange = Exchange::Barrier,
-            },
-        ]),
+        set: one_of! {
+            exchange:
+            "pipelined" => Exchange::Pipelined, "With the first page that arrives";
+            "barrier" => Exchange::Barrier, "When everything is mapped";
+        },
     },
     JobOption {
         name: "buffer",
@@ -453,20 +431,13 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "How the map function's pairs are gathered before they go to pages",
         default: "auto",
         excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "auto",
-                help: "Dense or hash if values are combined in map, otherwise array",
-                set: |settings| settings.buffer = Buffer::Auto,
-            },
-            Alternative { name: "array", help: "Append only", set: |settings| settings.buffer = Buffer::Array },
-            Alternative { name: "hash", help: "A combining table", set: |settings| settings.buffer = Buffer::Hash },
-            Alternative {
-                name: "dense",
-                help: "A plain array, for programs whose keys are small numbers",
-                set: |settings| settings.buffer = Buffer::Dense,
-            },
-        ]),
+        set: one_of! {
+            buffer:
+            "auto" => Buffer::Auto, "Dense or hash if values are combined in map, otherwise array";
+            "array" => Buffer::Array, "Append only";
+            "hash" => Buffer::Hash, "A combining table";
+            "dense" => Buffer::Dense, "A plain array, for programs whose keys are small numbers";
+        },
     },
     JobOption {
         name: "combine",
@@ -475,24 +446,13 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "Where the values of one key are combined",
         default: "both",
         excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "both",
-                help: "In map and as pages arrive",
-                set: |settings| settings.combine = Combining::Both,
-            },
-            Alternative {
-                name: "map",
-                help: "Before values are sent, and once at the end",
-                set: |settings| settings.combine = Combining::Map,
-            },
-            Alternative {
-                name: "reduce",
-                help: "As pages arrive",
-                set: |settings| settings.combine = Combining::Reduce,
-            },
-            Alternative { name: "off", help: "Once at the end", set: |settings| settings.combine = Combining::Off },
-        ]),
+        set: one_of! {
+            combine:
+            "both" => Combining::Both, "In map and as pages arrive";
+            "map" => Combining::Map, "Before values are sent, and once at the end";
+            "reduce" => Combining::Reduce, "As pages arrive";
+            "off" => Combining::Off, "Once at the end";
+        },
     },
     JobOption {
         name: "combine-after",
@@ -510,19 +470,12 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "Where the memory of pages comes from",
         default: "reuse",
         excluded_by: None,
-        set: Set::OneOf(&[
-            Alternative {
-                name: "fresh",
-                help: "Returned to the kernel after each use",
-                set: |settings| settings.pages = PagePolicy::Fresh,
-            },
-            Alternative { name: "reuse", help: "Reused", set: |settings| settings.pages = PagePolicy::Reuse },
-            Alternative {
-                name: "prealloc",
-                help: "Faulted in before the first task, then reused",
-                set: |settings| settings.pages = PagePolicy::Prealloc,
-            },
-        ]),
+        set: one_of! {
+            pages:
+            "fresh" => PagePolicy::Fresh, "Returned to the kernel after each use";
+            "reuse" => PagePolicy::Reuse, "Reused";
+            "prealloc" => PagePolicy::Prealloc, "Faulted in before the first task, then reused";
+        },
     },
     JobOption {
         name: "page-bytes",
@@ -567,7 +520,7 @@ pub static OPTIONS: [JobOption; 25] = [
         help: "Plan without a sample: no part of the input is mapped before the job begins",
         default: "",
         excluded_by: None,
-        set: Set::Switch(true, |settings, sample| settings.sample = sample),
+        set: Set::Switch(true, |settings, sample| settings.sample = Some(sample)),
     },
 ];
 
@@ -587,7 +540,7 @@ mod tests {
 
     #[test]
     fn an_option_has_the_effect_of_its_method() {
-        let builder = include_str!("../job/builder.rs");
+        let builder = include_str!("../job/settings.rs");
         for option in &OPTIONS {
             assert!(builder.contains(&format!("pub fn {}", option.method)), "Job has no method {}", option.method);
             let values = match option.takes() {

@@ -44,8 +44,5 @@ pub(crate) fn partitions(known: &Known<'_>, buffer: Buffer, reduce_workers: usiz
 pub(crate) fn are_ranges(known: &Known<'_>) -> bool {
     let settings = known.settings;
     // Ranges are cut by a sample, but a job that is continued must be cut as it was before.
-    known.program.passes
-        && settings.order == Order::ByKey
-        && settings.limit == usize::MAX
-        && settings.checkpoint.is_none()
+    known.program.passes && settings.order == Order::ByKey && settings.limit.is_none() && settings.checkpoint.is_none()
 }

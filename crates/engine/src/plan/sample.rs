@@ -4,7 +4,7 @@
 pub(crate) const WORTH_BYTES: u64 = 16 << 10;
 
 /// Measurements of the sampled pieces.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, gristmill_derive::Datum)]
 pub(crate) struct Sample {
     /// The number of pieces that were mapped in time.
     pub pieces: u64,

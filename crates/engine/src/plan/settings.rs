@@ -263,7 +263,7 @@ pub(crate) struct CheckpointSettings {
 }
 
 /// Everything about a run that a user can choose.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub workers: Option<usize>,
     pub map_workers: Option<usize>,
@@ -281,10 +281,13 @@ pub(crate) struct Settings {
     pub split_bytes: Option<u64>,
     pub chunk_bytes: Option<usize>,
     pub order: Order,
-    pub limit: usize,
+    /// The most pairs that the result has. By default all.
+    pub limit: Option<usize>,
     pub records: Records,
-    pub record_bytes_max: usize,
-    pub retries: u32,
+    /// By default [`RECORD_BYTES_MAX`].
+    pub record_bytes_max: Option<usize>,
+    /// By default [`RETRIES`].
+    pub retries: Option<u32>,
     pub max_failures: Option<u32>,
     pub skip_bad_records: u32,
     pub task_timeout: Option<Duration>,
@@ -294,10 +297,12 @@ pub(crate) struct Settings {
     pub map_at_once: Option<usize>,
     pub partitions: Option<usize>,
     pub keep_bytes: Option<u64>,
-    pub sample: bool,
+    /// Whether the plan follows a sample. By default it does.
+    pub sample: Option<bool>,
     /// Times of earlier runs.
     pub history: Vec<Trial>,
     pub memory_bytes: Option<usize>,
+    /// What the program holds before the job begins, and what it takes besides while the job runs.
     pub held_bytes: usize,
     pub will_hold_bytes: usize,
     /// If empty, the folder for temporary files.
@@ -311,56 +316,21 @@ pub(crate) struct Settings {
     pub kill_points: Vec<(usize, Moment, u64, Deed)>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            workers: None,
-            map_workers: None,
-            reduce_workers: None,
-            reduce_apart: false,
-            in_order: false,
-            isolation: Isolation::default(),
-            exchange: Exchange::default(),
-            buffer: Buffer::default(),
-            combine: Combining::default(),
-            combine_after: None,
-            pages: PagePolicy::default(),
-            placement: Placement::default(),
-            page_bytes: None,
-            split_bytes: None,
-            chunk_bytes: None,
-            order: Order::default(),
-            limit: usize::MAX,
-            records: Records::Lines,
-            record_bytes_max: 64 << 20,
-            retries: 2,
-            max_failures: None,
-            skip_bad_records: 0,
-            task_timeout: None,
-            deadline: None,
-            checkpoint: None,
-            timeline: false,
-            map_at_once: None,
-            partitions: None,
-            keep_bytes: None,
-            sample: true,
-            history: Vec::new(),
-            memory_bytes: None,
-            held_bytes: 0,
-            will_hold_bytes: 0,
-            spill_dirs: Vec::new(),
-            keep_free_bytes: None,
-            deterministic: false,
-            nodes: Vec::new(),
-            kill_points: Vec::new(),
-        }
-    }
-}
+/// The length of the longest record in bytes, unless a setting says another.
+pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// The number of times that a failed task is retried, unless a setting says another.
+pub(crate) const RETRIES: u32 = 2;
 
 /// The largest number of records that a job may set aside: the shared words have a place for each.
 pub(crate) const BAD_RECORDS_MAX: u32 = 1_000_000;
 
 impl Settings {
+    /// Returns the length of the longest record in bytes.
+    pub fn record_bytes_max(&self) -> usize {
+        self.record_bytes_max.unwrap_or(RECORD_BYTES_MAX)
+    }
+
     /// Returns the folders to spill to: at least one.
     pub fn spill_folders(&self) -> Vec<PathBuf> {
         if self.spill_dirs.is_empty() { vec![temporary_folder()] } else { self.spill_dirs.clone() }

@@ -2,11 +2,8 @@
 
 use std::marker::PhantomData;
 
-use crate::data::datum::{Datum, Key, Owned};
-use crate::input::chunk::Chunk;
-use crate::program::map_reduce::{Emit, MapReduce, Partition};
-use crate::program::pairs::Pairs;
-use crate::program_error::ProgramError;
+use crate::data::datum::{Datum, Key};
+use crate::program::map_reduce::MapReduce;
 
 type KeyOf<'a, J> = <<J as MapReduce>::Key as Datum>::Ref<'a>;
 type ValueOf<'a, J> = <<J as MapReduce>::Value as Datum>::Ref<'a>;
@@ -71,76 +68,35 @@ impl<J: MapReduce, K: Key, V: Datum> Ending<J> for Made<K, V> {
     }
 }
 
-/// A program that the engine can run: a user's, and the types of the result.
-pub(crate) trait Program: MapReduce {
+/// The types of a program that the engine can run: a user's, and those of the result.
+pub(crate) trait Program {
     /// The program.
     type User: MapReduce<Key = Self::Key, Value = Self::Value>;
+    type Key: Key;
+    type Value: Datum;
     type OutKey: Key;
     type OutValue: Datum;
 
     /// As [`Ending::out`].
     fn out<'k, 'v>(
-        key: KeyOf<'k, Self>,
-        value: ValueOf<'v, Self>,
+        key: <Self::Key as Datum>::Ref<'k>,
+        value: <Self::Value as Datum>::Ref<'v>,
     ) -> (<Self::OutKey as Datum>::Ref<'k>, <Self::OutValue as Datum>::Ref<'v>);
 
     /// As [`Ending::back`].
     fn back<'k, 'v>(
         key: <Self::OutKey as Datum>::Ref<'k>,
         value: <Self::OutValue as Datum>::Ref<'v>,
-    ) -> (KeyOf<'k, Self>, ValueOf<'v, Self>);
+    ) -> (<Self::Key as Datum>::Ref<'k>, <Self::Value as Datum>::Ref<'v>);
 }
 
 /// The program of a user with the types of the result.
-pub(crate) struct Whole<'p, J, E> {
-    program: &'p J,
-    ending: PhantomData<fn() -> E>,
-}
+pub(crate) struct Whole<J, E>(PhantomData<fn() -> (J, E)>);
 
-impl<'p, J: MapReduce, E: Ending<J>> Whole<'p, J, E> {
-    pub fn new(program: &'p J) -> Whole<'p, J, E> {
-        Whole { program, ending: PhantomData }
-    }
-}
-
-impl<J: MapReduce, E: Ending<J>> MapReduce for Whole<'_, J, E> {
+impl<J: MapReduce, E: Ending<J>> Program for Whole<J, E> {
+    type User = J;
     type Key = J::Key;
     type Value = J::Value;
-    const PARTITION: Option<Partition<J::Key>> = J::PARTITION;
-    const UNPACKS: bool = J::UNPACKS;
-
-    #[inline(always)]
-    fn keys(&self) -> Option<usize> {
-        self.program.keys()
-    }
-
-    #[inline(always)]
-    fn combiner(&self) -> Option<impl Fn(Owned<J::Value>, Owned<J::Value>) -> Owned<J::Value>> {
-        self.program.combiner()
-    }
-
-    #[inline(always)]
-    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<J::Key, J::Value>) -> Result<(), ProgramError> {
-        self.program.map(chunk, out)
-    }
-
-    #[inline(always)]
-    fn end_task(&self, task: usize) {
-        self.program.end_task(task);
-    }
-
-    #[inline(always)]
-    fn map_pairs(
-        &self,
-        pairs: &Pairs<'_, J::Key, J::Value>,
-        out: &mut impl Emit<J::Key, J::Value>,
-    ) -> Result<(), ProgramError> {
-        self.program.map_pairs(pairs, out)
-    }
-}
-
-impl<J: MapReduce, E: Ending<J>> Program for Whole<'_, J, E> {
-    type User = J;
     type OutKey = E::Key;
     type OutValue = E::Value;
 

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
 use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
-use crate::program::map_reduce::{Reduce, combines};
+use crate::program::map_reduce::{MapReduce, Reduce, combines};
 use crate::reduce::reduction::{Reduction, erased_combiner};
 use crate::spill::merge::{Merge, Sorted, Visit};
 use crate::spill::reduce_memory::ReduceMemory;
@@ -26,7 +26,7 @@ use crate::spill::sorter::Sorter;
 use crate::spill::values::{Combine, for_each_key};
 
 /// Returns the order and the limit of a reducer's runs: those of the result, unless pairs must first be grouped by key.
-pub(crate) fn run_order<J: Program>(program: &J, plan: &Plan, reduces: bool) -> (Order, usize) {
+pub(crate) fn run_order<J: MapReduce>(program: &J, plan: &Plan, reduces: bool) -> (Order, usize) {
     if combines(program) || reduces { (Order::ByKey, usize::MAX) } else { (plan.order, plan.limit) }
 }
 

@@ -14,7 +14,7 @@ use crate::gather::combined::Scratch;
 use crate::gather::heavy_keys::Skew;
 use crate::gather::store::{RowChunk, Store};
 use crate::program::ending::Program;
-use crate::program::map_reduce::combiner;
+use crate::program::map_reduce::{MapReduce, combiner};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::spill_file::Spill;
@@ -22,7 +22,7 @@ use crate::spill::values::Combine;
 
 /// All partitions of one reduce worker; those that it does not own stay empty.
 pub(crate) struct Reduction<'r, J: Program> {
-    pub program: &'r J,
+    pub program: &'r J::User,
     pub sorter: Sorter<'r, J::Key, J::Value>,
     scratch: Scratch,
     /// Detects keys with too many values, if the job asks for that.
@@ -33,7 +33,7 @@ impl<'r, J: Program> Reduction<'r, J> {
     /// Makes a reduction that combines pairs as they come, or keeps them, depending on `store`, which must be empty.
     /// Runs are in `order` and hold at most `limit` pairs; pairs to be grouped by key need key order and no limit.
     pub fn new(
-        program: &'r J,
+        program: &'r J::User,
         store: Store<J::Key, J::Value>,
         order: Order,
         limit: usize,
@@ -80,7 +80,7 @@ impl<'r, J: Program> Reduction<'r, J> {
     /// Combines the waiting pairs.
     pub fn combine(&mut self) {
         if let Store::Gathered(partitions) = &mut self.sorter.store {
-            for gathered in partitions.iter_mut() {
+            for gathered in partitions.list.iter_mut() {
                 gathered.combine(&mut self.scratch, combiner(self.program));
             }
             self.sorter.held_bytes = self.sorter.store.bytes();
@@ -146,6 +146,6 @@ impl<'r, J: Program> Reduction<'r, J> {
 }
 
 /// Returns the combiner of a program, for code that is not worth an instance for each program.
-pub(crate) fn erased_combiner<J: Program>(program: &J) -> Rc<Combine<'_, J::Value>> {
+pub(crate) fn erased_combiner<J: MapReduce>(program: &J) -> Rc<Combine<'_, J::Value>> {
     Rc::new(combiner(program))
 }

@@ -82,7 +82,7 @@ impl<A: Datum> Call<A> {
                 let [a, b, c, d, has_code] = *code else { return Err(self.process.gone()) };
                 let code = (has_code > 0).then(|| i32::from_le_bytes([a, b, c, d]));
                 let error = ProgramError::from_message(&String::from_utf8_lossy(message), code);
-                Err(Error::Program { what: "the function of the starter".into(), why: error.to_string(), code })
+                Err(Error::program("the function of the starter", &error))
             }
             None => {
                 let mut words = Vec::new();

@@ -21,7 +21,7 @@ mod call;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use gristmill_os::process::{ForkError, fork_worker};
+use gristmill_os::process::fork_worker;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::data::datum::Datum;
@@ -93,10 +93,7 @@ impl<Q: Datum, A: Datum> Starter<Q, A> {
         let (control, other_end) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).asked(WHAT)?;
         let child = fork_worker(|| serve::all::<Q, A>(&other_end, &serve));
-        let child = child.map_err(|error| match error {
-            ForkError::ThreadsRunning { count } => Error::ThreadsRunning { threads: count },
-            ForkError::Kernel(error) => Error::System { what: WHAT, source: error },
-        })?;
+        let child = child.map_err(|error| Error::fork(WHAT, error))?;
         Ok(Starter { process: Process::new(control, child).into(), kind: PhantomData })
     }
 

@@ -42,9 +42,6 @@ const PATIENCE_MS: u32 = 10;
 /// The number of pairs whose distinct keys are counted.
 const PAIRS_TOLD_APART: usize = 4096;
 
-/// The number of words that the child sends after each piece.
-const WORDS: usize = 9;
-
 /// Maps pieces of `sources`, if that pays and is safe: a process with several threads must not be forked. The returned
 /// child may still be ending; dropping it waits for it.
 pub(crate) fn take_sample<J: MapReduce>(
@@ -64,13 +61,12 @@ pub(crate) fn take_sample<J: MapReduce>(
         // Until it has been read, only a lower bound of the time is known.
         let wait_ns = u64::from(PATIENCE_MS) * 1_000_000;
         let slow = Sample { read_bytes: PIECE_BYTES as u64, wait_ns, ..Sample::default() };
-        if to.write_all(&slow.to_words()).is_ok() {
+        if tell(slow, to) {
             let reading = read_places(sources);
             map_pieces(program, &cut(settings, sources, PIECES), reader, seed, reading, to);
         }
     })?;
-    let words = told.as_chunks::<{ WORDS * 8 }>().0.last()?;
-    let sample = Sample::from_words(words);
+    let sample = Sample::read(told.as_chunks::<SAMPLE_BYTES>().0.last()?);
     let is_known = match activity {
         // A crash on the first piece yields no estimate.
         Activity::Ended => sample.pieces > 0,
@@ -82,29 +78,14 @@ pub(crate) fn take_sample<J: MapReduce>(
     is_known.then_some((sample, child))
 }
 
-impl Sample {
-    fn to_words(self) -> [u8; WORDS * 8] {
-        let Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns } = self;
-        let words = [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte.to_bits(), read_bytes, wait_ns]
-            .map(u64::to_le_bytes);
-        words.as_flattened().try_into().expect("eight bytes each")
-    }
+/// The width of a sample in a message.
+const SAMPLE_BYTES: usize = <Sample as Datum>::WIDTH.unwrap();
 
-    fn from_words(words: &[u8; WORDS * 8]) -> Sample {
-        let mut words = words.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-        let mut next = || words.next().expect("there are as many as were written");
-        Sample {
-            pieces: next(),
-            bytes: next(),
-            pairs: next(),
-            pair_bytes: next(),
-            told_apart: next(),
-            keys: next(),
-            ns_per_byte: f64::from_bits(next()),
-            read_bytes: next(),
-            wait_ns: next(),
-        }
-    }
+/// Tells a sample to the process that waits for it. Returns whether it still does.
+fn tell(sample: Sample, to: &mut impl Write) -> bool {
+    let mut message = [0; SAMPLE_BYTES];
+    Sample::write(sample, &mut message);
+    to.write_all(&message).is_ok()
 }
 
 /// Returns whether there is enough input to sample, and not all of it is one record.
@@ -114,7 +95,7 @@ pub(crate) fn is_worth_it(settings: &Settings, sources: &[Source]) -> bool {
     let is_whole = |source: &Source| matches!(source.records_or(settings.records), Records::WholeFile);
     let is_large = first.is_some_and(|first| is_whole(first) && first.bytes > WHOLE_BYTES_MAX);
     let is_read_once = sources.iter().any(Source::is_stream);
-    settings.sample && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
+    settings.sample.unwrap_or(true) && !is_large && !is_read_once && input_bytes >= WORTH_BYTES
 }
 
 /// Cuts the input into about `pieces` tasks; the first chunk of each is a piece.
@@ -123,7 +104,7 @@ pub(crate) fn cut(settings: &Settings, sources: &Arc<[Source]>, pieces: u64) -> 
     let is_csv = |source: &Source| matches!(source.records_or(settings.records), Records::Csv(_));
     // Where a quoted field is open is only known at the beginning.
     let piece = if sources.iter().any(is_csv) { u64::MAX } else { input_bytes.div_ceil(pieces) };
-    Tasks::cut(sources.clone(), settings.records, Splits::of(piece), settings.record_bytes_max)
+    Tasks::cut(sources.clone(), settings.records, Splits::of(piece), settings.record_bytes_max())
 }
 
 /// Ends the reader.
@@ -182,7 +163,6 @@ fn map_pieces<J: MapReduce>(
         Counter { seed, sample: read, seen: HashSet::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()) };
     // Until a piece is finished, only a lower bound for the time of the first one is known.
     let at_least = Sample { ns_per_byte: f64::from(PATIENCE_MS) * 1e6 / PIECE_BYTES as f64, ..read };
-    let tell = |sample: Sample, to: &mut dyn Write| to.write_all(&sample.to_words()).is_ok();
     if !tell(at_least, to) {
         return;
     }
@@ -266,6 +246,8 @@ mod tests {
             read_bytes: 8,
             wait_ns: 9,
         };
-        assert_eq!(Sample::from_words(&sample.to_words()), sample);
+        let mut message = Vec::new();
+        assert!(tell(sample, &mut message));
+        assert_eq!(Sample::read(&message), sample);
     }
 }

@@ -38,7 +38,7 @@ use crate::input::quotes::State;
 use crate::input::records::Scan;
 use crate::program::accumulator;
 use crate::program::ending::Program;
-use crate::program::map_reduce::Emit;
+use crate::program::map_reduce::{Emit, MapReduce};
 use crate::program_error::{Consequence, ProgramError};
 use crate::worker::work::Work;
 

@@ -17,7 +17,7 @@ use crate::plan::job_plan::Plan;
 use crate::plan::settings::Buffer;
 use crate::program::accumulator;
 use crate::program::ending::Program;
-use crate::program::map_reduce::Emit;
+use crate::program::map_reduce::{Emit, MapReduce};
 use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
 use crate::steps::shelf_writer::pairs_of;

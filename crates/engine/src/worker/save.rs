@@ -73,7 +73,7 @@ pub(crate) fn finish<J: Program>(work: &Work<'_, J>, lane: &mut Lane<'_, J>, dir
             let saved = Rc::new(saved);
             let (order, limit) = run_order(work.functions.program, plan, reduce.is_some());
             let store = Store::empty(plan.partitions, plan.combining.in_reduce, false);
-            let mut reduction = Reduction::new(
+            let mut reduction = Reduction::<J>::new(
                 work.functions.program,
                 store,
                 order,

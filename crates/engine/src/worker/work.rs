@@ -11,7 +11,7 @@ use crate::worker::setup::Setup;
 
 /// The functions of a program, and what else depends on the types of its pairs.
 pub(crate) struct Functions<'w, J: Program> {
-    pub program: &'w J,
+    pub program: &'w J::User,
     pub reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
     /// The bounds of the partitions, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,

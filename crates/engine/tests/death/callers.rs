@@ -18,7 +18,7 @@ pub fn panics() {
         let job = || Job::new(&count, Input::paths([&input])).isolation(isolation).workers(2).split_bytes(2000);
         let steps = || Job::new(&walk, Input::paths([&input])).isolation(isolation).workers(2).split_bytes(2000);
         let jobs: [(&str, &dyn Fn()); 7] = [
-            ("visit", &|| drop(job().run_each(|_, _| panic!("visit")))),
+            ("visit", &|| drop(job().run_each(|_, _| -> () { panic!("visit") }))),
             ("on_progress", &|| drop(job().on_progress(failing_progress).run())),
             ("on_plan", &|| drop(job().on_plan(|_| panic!("on_plan")).run())),
             ("control", &|| drop(steps().iterate(&[0], |_| panic!("control")))),

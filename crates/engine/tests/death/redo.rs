@@ -479,7 +479,7 @@ pub fn checkpoints() {
                 })
             };
             // The receiver of the result stops at the first pair, so the next run only delivers.
-            let stopped = job().die_at(reducer, moment, nth).run_while(|_, _| std::ops::ControlFlow::Break(()));
+            let stopped = job().die_at(reducer, moment, nth).run_each(|_, _| std::ops::ControlFlow::Break(()));
             let begun_anew = stopped.as_ref().map_or(0, |summary| summary.begun_anew);
             tally.begun_anew += begun_anew;
             assert!(stopped.is_ok(), "{:?}", stopped.err());
