@@ -18,11 +18,8 @@ final class DriverLine implements AutoCloseable {
   private final SparkExecutor spark;
   private final String executorId;
   private final long timeoutMs;
-  private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(task -> {
-    Thread thread = new Thread(task, "gristmill-driver-calls");
-    thread.setDaemon(true);
-    return thread;
-  });
+  private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(
+      task -> ExecutorNode.daemon(task, "gristmill-driver-calls"));
 
   DriverLine(SparkExecutor spark, String executorId, long timeoutMs) {
     this.spark = spark;
