@@ -21,7 +21,7 @@ from pathlib import Path
 #: The tasks, and for each program the lines that do it. They set `found`, on which the programs must agree.
 TASKS = {
     "first record of 50,000, 1 ms each": {
-        "Gristmill": "found = next(gm.range(50_000).map(slow).iterate())",
+        "Gristmill": "found = next(iter(gm.range(50_000).map(slow)))",
         "Pool.imap": "with multiprocessing.Pool(2) as pool:\n    found = next(pool.imap(slow, range(50_000)))\n    pool.terminate()",
     },
     "take(1) of a million": {

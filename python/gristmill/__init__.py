@@ -32,7 +32,7 @@ from .plan.shared import SharedArray, shared_array
 from .records.runs import BadRecord
 from .results import Result
 from .running import RunningJob
-from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text, word_count
+from .sources import from_iterable, range, read_bytes, read_csv, read_files, read_jsonl, read_parquet, read_text
 
 _errors.install()
 
@@ -82,7 +82,6 @@ __all__ = [
     "spark",
     "sum",
     "top",
-    "word_count",
 ]
 
 #: The version of the package.

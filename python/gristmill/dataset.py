@@ -42,6 +42,9 @@ class Dataset(Exports[T]):
     :class:`gristmill.ResourceError` if memory, disk or time run out, and :class:`gristmill.PlanError` if a record does not fit its
     method, such as a record that is not a pair in :meth:`reduce_by_key`.
 
+    A loop over a dataset gets each record as soon as it has been made. `close()` of an iterator that `iter` has made ends its job, from any
+    thread.
+
     >>> import gristmill as gm
     >>> even = gm.range(6).filter(lambda n: n % 2 == 0)
     >>> even.map(lambda n: n * n).collect()
@@ -313,7 +316,7 @@ class Dataset(Exports[T]):
         """
         return builtins.list(self._run().records)
 
-    def iterate(self) -> Records[T]:
+    def __iter__(self) -> Records[T]:
         """Runs the job and returns an iterator over its records. Each comes as soon as it has been made.
 
         The job begins with the first record, and ends when the iterator is closed or deleted. Behind a shuffle, records come when all
@@ -322,13 +325,10 @@ class Dataset(Exports[T]):
         Its `close()` ends the job, from any thread.
 
         >>> import gristmill as gm
-        >>> next(gm.range(3).iterate())
+        >>> next(iter(gm.range(3)))
         0
         """
         return Records(lambda: self._run(live=True))
-
-    def __iter__(self) -> Iterator[T]:
-        return self.iterate()
 
     def count(self) -> int:
         """Runs the job and returns the number of records.

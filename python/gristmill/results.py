@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from .base.errors import PlanError
-from .base.files.paths import AnyPath
 from .base.stats import Stats, html_table
+from .engines.formats import Place
 from .exports import Exports
 from .plan.describe import counted
 from .records.runs import BadRecord, Run
@@ -77,34 +77,13 @@ class Result(Exports[T_co], Sequence[T_co]):
             raise PlanError(f'a job of the engine "{engine}" has no timeline: only the engine "machine" has workers that record one')
         return Timeline(self._timelines)
 
-    def write_timeline(self, path: AnyPath) -> None:
-        """Writes the timeline as a page of HTML, in one file, which appears whole or not at all.
-
-        >>> import gristmill as gm, tempfile, pathlib
-        >>> page = pathlib.Path(tempfile.mkdtemp()) / "run.html"
-        >>> with gm.configure(engine="machine"):
-        ...     gm.range(3).run().write_timeline(page)
-        >>> page.read_text()[:15]
-        '<!doctype html>'
-        """
-        self.timeline().write(path)
-
     def _repr_html_(self) -> str:
         """The first records, the bad records, and the statistics."""
         shown = columns(self[:_SHOWN])
         more = f"<p>and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
-        parts = [f"<p>{html.escape(repr(self)[1:-1])}</p>", html_table(shown, zip(*_texts(shown.values()))), more]
+        parts = [f"<p>{html.escape(repr(self)[1:-1])}</p>", html_table(shown, zip(*(map(repr, column) for column in shown.values()))), more]
         if self.bad_records:
-            bad = ([repr(bad.record), bad.error, _place(bad)] for bad in itertools.islice(self.bad_records, _SHOWN))
+            bad = ([repr(bad.record), bad.error, str(Place(bad.file, bad.line, bad.byte))] for bad in itertools.islice(self.bad_records, _SHOWN))
             parts.append(f"<details><summary>set aside</summary>{html_table(['record', 'error', 'place'], bad)}</details>")
         parts.append(f"<details><summary>statistics</summary>{self.stats._repr_html_()}</details>")
         return "".join(parts)
-
-
-def _texts(table: Iterable[Sequence[Any]]) -> list[list[str]]:
-    return [list(map(repr, column)) for column in table]
-
-
-def _place(bad: BadRecord) -> str:
-    parts = [bad.file, f"line {bad.line}" if bad.line else None, f"byte {bad.byte}" if bad.byte is not None else None]
-    return ", ".join(part for part in parts if part)

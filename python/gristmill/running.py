@@ -230,7 +230,7 @@ atexit.register(_end_all)
 
 
 class Records(Iterator[T]):
-    """The records of a job as they arrive. Made by :meth:`Dataset.iterate`."""
+    """The records of a job as they arrive. Made by `iter(dataset)`."""
 
     def __init__(self, run: Callable[[], Run[T]]) -> None:
         self._token = Token()
@@ -251,7 +251,7 @@ class Records(Iterator[T]):
         Any thread may call it: one that waits for a record gets :class:`gristmill.Cancelled`.
 
         >>> import gristmill as gm
-        >>> records = gm.range(1000).map(str).iterate()
+        >>> records = iter(gm.range(1000).map(str))
         >>> next(records)
         '0'
         >>> records.close()

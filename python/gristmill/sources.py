@@ -136,21 +136,6 @@ def read_parquet(paths: Paths, *, columns: Sequence[str] | None = None) -> Datas
     return _files("parquet", paths, columns=named)
 
 
-def word_count(paths: Paths) -> Dataset[tuple[str, int]]:
-    """Counts the words of text files, as `str.split` finds them, in native code only.
-
-    It is short for `read_text(paths).flat_map(str.split).count_by_value()`, which is as fast. Raises :class:`gristmill.InputError` if
-    there is no such file.
-
-    >>> import gristmill as gm, tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a"
-    >>> _ = file.write_text("a rose is a rose")
-    >>> gm.word_count(file).to_dict()
-    {'a': 2, 'is': 1, 'rose': 2}
-    """
-    return read_text(paths).flat_map(str.split).count_by_value()
-
-
 def from_iterable(records: Iterable[T]) -> Dataset[T]:
     """Makes a dataset of the items of an iterable, which is read once, at this call.
 

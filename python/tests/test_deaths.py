@@ -257,7 +257,7 @@ def test_an_iterator_that_is_left_ends_its_job(tmp_path: Path) -> None:
         (tmp_path / str(os.getpid())).touch()
         return n
 
-    assert next(gm.range(10**6).map(function).iterate()) == 0
+    assert next(iter(gm.range(10**6).map(function))) == 0
     deadline = time.monotonic() + 10
     while are_alive(workers_of(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.02)

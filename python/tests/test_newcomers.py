@@ -44,7 +44,7 @@ def test_an_iterator_that_threads_share_is_an_error_and_no_crash() -> None:
     # Python crashed.
     program = """
 import gristmill as gm, threading, sys
-it = gm.range(10**5).iterate(); got = []; errors = []
+it = iter(gm.range(10**5)); got = []; errors = []
 def pull():
     try:
         for x in it: got.append(x)

@@ -260,8 +260,8 @@ def test_ctrl_c_in_the_wait_ends_the_job(pids: Path) -> None:
 
 @pytest.mark.parametrize("is_loop", [False, True])
 def test_another_thread_may_close_the_records(pids: Path, is_loop: bool) -> None:
-    """`close` of a generator that waits is an error of Python, and what `iterate` returned had none."""
-    records = endless(pids).iterate()
+    """`close` of a generator that waits is an error of Python, and what a dataset gave for a loop had none."""
+    records = iter(endless(pids))
 
     def take() -> list[int]:
         found = []
@@ -284,16 +284,16 @@ def test_another_thread_may_close_the_records(pids: Path, is_loop: bool) -> None
 
 
 def test_records_that_are_closed_end() -> None:
-    records = gm.range(10**6).iterate()
+    records = iter(gm.range(10**6))
     assert next(records) == 0
     records.close()
     records.close()
     assert list(records) == []
-    records = gm.range(10**6).iterate()
+    records = iter(gm.range(10**6))
     for record in records:
         records.close()
     assert record == 0, "the last one"
-    untouched = gm.range(3).iterate()
+    untouched = iter(gm.range(3))
     untouched.close()
     assert next(untouched, None) is None
 

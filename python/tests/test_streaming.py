@@ -50,13 +50,13 @@ def calls(folder: Path) -> Callable[[Any], Any]:
 
 @HERE
 def test_the_first_record_comes_before_the_second_is_made(way: str, tmp_path: Path) -> None:
-    # The first record of iterate() came when nearly the whole job had run.
+    # The first record of a loop came when nearly the whole job had run.
     def function(record: int) -> int:
         if record:
             waits_for(tmp_path / "the first is there")
         return record
 
-    records = gm.range(100_000).map(function).iterate()
+    records = iter(gm.range(100_000).map(function))
     assert next(records) == 0
     (tmp_path / "the first is there").touch()
     assert list(records) == list(range(1, 100_000))
@@ -186,7 +186,7 @@ def test_records_that_come_again_must_be_the_same(way: str, tmp_path: Path) -> N
             (tmp_path / "died").touch()
             os.abort()
 
-    records = gm.range(10).flat_map(function).iterate()
+    records = iter(gm.range(10).flat_map(function))
     next(records)
     (tmp_path / "seen").touch()
     with pytest.raises(gm.GristmillError, match="did not make those records again"):

@@ -74,10 +74,10 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     result = gm.range(10).run()
     page = tmp_path / "run.html"
     page.write_text("before")
-    result.write_timeline(page)
+    result.timeline().write(page)
     assert page.read_text() == result.timeline().page() and os.listdir(tmp_path) == ["run.html"]
     with pytest.raises(OSError, match="missing"):
-        result.write_timeline(tmp_path / "missing" / "run.html")
+        result.timeline().write(tmp_path / "missing" / "run.html")
 
 
 @pytest.mark.parametrize("engine", ["local"], indirect=True)

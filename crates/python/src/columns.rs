@@ -90,27 +90,19 @@ impl Column {
     fn array<'py>(&self, py: Python<'py>) -> Array<'py> {
         match self {
             Column::Text { ends, bytes } => {
+                let count = ends.len() - 1;
                 // Text of 2 GiB and more has longer offsets.
                 let short: Option<Vec<i32>> = ends.iter().map(|end| i32::try_from(*end).ok()).collect();
                 let (kind, ends) = match short {
                     Some(ends) => ("string", buffer(py, &ends, |end| end.to_ne_bytes())),
                     None => ("large_string", buffer(py, ends, |end| end.to_ne_bytes())),
                 };
-                let count = self.len();
                 (kind, count, vec![ends, PyBytes::new(py, bytes)])
             }
             Column::Int(numbers) => ("int64", numbers.len(), vec![buffer(py, numbers, |number| number.to_ne_bytes())]),
             Column::Float(numbers) => {
                 ("double", numbers.len(), vec![buffer(py, numbers, |number| number.to_ne_bytes())])
             }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Column::Text { ends, .. } => ends.len() - 1,
-            Column::Int(numbers) => numbers.len(),
-            Column::Float(numbers) => numbers.len(),
         }
     }
 }

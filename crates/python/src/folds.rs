@@ -214,20 +214,7 @@ pub trait Fold: Datum + Sized {
         outputs: &Bound<'_, PyAny>,
         out: &mut impl Emit<Bytes, Self>,
     ) -> Result<(), Stop> {
-        let mut buffers = Buffers::default();
-        let mut emit = |output: &Bound<'_, PyAny>| {
-            if let Ok(batch) = output.cast_exact::<Batch>() {
-                return Self::emit_batch(end, origin.tag, batch, &mut buffers, out);
-            }
-            let (key, value) = Self::pair(end, origin.tag, output, &mut buffers)?;
-            out.emit(key, value);
-            Ok(())
-        };
-        // A list need not be asked for an iterator.
-        match outputs.cast_exact::<PyList>() {
-            Ok(list) => list.iter().try_for_each(|output| emit(&output)),
-            Err(_) => outputs.try_iter()?.try_for_each(|output| emit(&output?)),
-        }
+        emit_pairs::<Self>(end, origin.tag, outputs, out)
     }
 
     /// Emits the pairs that the rows of a batch stand for.
@@ -253,6 +240,29 @@ pub trait Fold: Datum + Sized {
 
     /// Appends the records that a pair of the result stands for.
     fn append(end: End, key: &[u8], value: Self::Ref<'_>, to: &mut Vec<u8>);
+}
+
+/// Emits a pair for each output, or for each row of one that is a batch.
+fn emit_pairs<V: Fold>(
+    end: End,
+    tag: u32,
+    outputs: &Bound<'_, PyAny>,
+    out: &mut impl Emit<Bytes, V>,
+) -> Result<(), Stop> {
+    let mut buffers = Buffers::default();
+    let mut emit = |output: &Bound<'_, PyAny>| {
+        if let Ok(batch) = output.cast_exact::<Batch>() {
+            return V::emit_batch(end, tag, batch, &mut buffers, out);
+        }
+        let (key, value) = V::pair(end, tag, output, &mut buffers)?;
+        out.emit(key, value);
+        Ok(())
+    };
+    // A list need not be asked for an iterator.
+    match outputs.cast_exact::<PyList>() {
+        Ok(list) => list.iter().try_for_each(|output| emit(&output)),
+        Err(_) => outputs.try_iter()?.try_for_each(|output| emit(&output?)),
+    }
 }
 
 /// Writes a key to its buffer. Returns the types of its numbers.
@@ -498,18 +508,7 @@ impl Fold for Bytes {
                 }
                 least.iter().for_each(|(key, value)| out.emit(key, value));
             }
-            _ => {
-                for output in outputs.try_iter()? {
-                    let output = output?;
-                    match output.cast_exact::<Batch>() {
-                        Ok(batch) => Bytes::emit_batch(end, origin.tag, batch, &mut buffers, out)?,
-                        Err(_) => {
-                            let (key, value) = Bytes::pair(end, origin.tag, &output, &mut buffers)?;
-                            out.emit(key, value);
-                        }
-                    }
-                }
-            }
+            _ => emit_pairs::<Bytes>(end, origin.tag, outputs, out)?,
         }
         Ok(())
     }

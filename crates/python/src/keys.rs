@@ -160,30 +160,36 @@ impl Encoder<'_> {
         self.numbers += 1;
     }
 
+    fn float(&mut self, kind: u8, number: f64) {
+        self.see(kind);
+        self.to.push(NUMBER);
+        self.to.extend_from_slice(&sortable(number).to_be_bytes());
+        self.to.push(NOTHING);
+    }
+
     fn item(&mut self, key: &Bound<'_, PyAny>, place: Nesting, depth: usize) -> PyResult<()> {
         if let Ok(text) = key.cast_exact::<PyString>() {
-            self.to.push(TEXT);
             match text.to_str() {
-                Ok(text) => put(text.as_bytes(), place, self.to),
+                Ok(text) => put(TEXT, text.as_bytes(), place, self.to),
                 Err(_) => {
                     let bytes = text.call_method1(intern!(key.py(), "encode"), ("utf-8", "surrogatepass"))?;
-                    put(bytes.cast::<PyBytes>()?.as_bytes(), place, self.to);
+                    put(TEXT, bytes.cast::<PyBytes>()?.as_bytes(), place, self.to);
                 }
             }
         } else if let Ok(number) = key.cast_exact::<PyInt>() {
             self.see(INT);
-            encode_int(number, self.to)?;
+            match number.extract() {
+                Ok(small) => encode_small(small, self.to),
+                Err(_) => encode_large(number, self.to)?,
+            }
         } else if let Ok(number) = key.cast_exact::<PyFloat>() {
-            self.see(FLOAT);
-            encode_float(number.value(), self.to);
+            self.float(FLOAT, number.value());
         } else if key.is_none() {
             self.to.push(NONE);
         } else if let Ok(is_true) = key.cast_exact::<PyBool>() {
-            self.see(BOOL);
-            encode_float(f64::from(u8::from(is_true.is_true())), self.to);
+            self.float(BOOL, f64::from(u8::from(is_true.is_true())));
         } else if let Ok(bytes) = key.cast_exact::<PyBytes>() {
-            self.to.push(BYTES);
-            put(bytes.as_bytes(), place, self.to);
+            put(BYTES, bytes.as_bytes(), place, self.to);
         } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
             check_depth(depth)?;
             self.to.push(TUPLE);
@@ -247,26 +253,14 @@ impl Encoder<'_> {
     fn row(&mut self, key: BatchRow<'_, '_>, place: Nesting) {
         match key.item() {
             Item::None => self.to.push(NONE),
-            Item::Bool(is_true) => {
-                self.see(BOOL);
-                encode_float(f64::from(u8::from(is_true)), self.to);
-            }
+            Item::Bool(is_true) => self.float(BOOL, f64::from(u8::from(is_true))),
             Item::Int(number) => {
                 self.see(INT);
                 encode_small(number, self.to);
             }
-            Item::Float(number) => {
-                self.see(FLOAT);
-                encode_float(number, self.to);
-            }
-            Item::Text(text) => {
-                self.to.push(TEXT);
-                put(text, place, self.to);
-            }
-            Item::Bytes(bytes) => {
-                self.to.push(BYTES);
-                put(bytes, place, self.to);
-            }
+            Item::Float(number) => self.float(FLOAT, number),
+            Item::Text(text) => put(TEXT, text, place, self.to),
+            Item::Bytes(bytes) => put(BYTES, bytes, place, self.to),
             Item::Tuple(parts) => {
                 self.to.push(TUPLE);
                 key.of(parts).for_each(|part| self.row(part, Nesting::Item));
@@ -296,7 +290,8 @@ fn as_order(py: Python<'_>, error: PyErr) -> PyErr {
 }
 
 /// Appends text or bytes.
-fn put(bytes: &[u8], place: Nesting, to: &mut Vec<u8>) {
+fn put(tag: u8, bytes: &[u8], place: Nesting, to: &mut Vec<u8>) {
+    to.push(tag);
     if let Nesting::Whole = place {
         to.extend_from_slice(bytes);
         return;
@@ -308,20 +303,6 @@ fn put(bytes: &[u8], place: Nesting, to: &mut Vec<u8>) {
         }
     }
     to.extend_from_slice(&[0, 0]);
-}
-
-fn encode_float(number: f64, to: &mut Vec<u8>) {
-    to.push(NUMBER);
-    to.extend_from_slice(&sortable(number).to_be_bytes());
-    to.push(NOTHING);
-}
-
-fn encode_int(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {
-    match number.extract() {
-        Ok(small) => encode_small(small, to),
-        Err(_) => encode_large(number, to)?,
-    }
-    Ok(())
 }
 
 fn encode_small(number: i64, to: &mut Vec<u8>) {

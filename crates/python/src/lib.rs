@@ -28,13 +28,11 @@ use pyo3::pymodule;
 #[pymodule]
 mod _native {
     use crate::frames::Frames;
-    use crate::options::listed;
     use crate::stage::{Request, Stage, describe, summarise};
     use crate::stream::Stream;
-    use crate::timelines::{ToldRun, drawn};
     use crate::{keys, stage, values};
     use pyo3::prelude::*;
-    use pyo3::types::{PyBytes, PyDict, PyList};
+    use pyo3::types::{PyBytes, PyDict};
 
     #[pymodule_export]
     use crate::arrays::Array;
@@ -49,29 +47,15 @@ mod _native {
     #[pymodule_export]
     use crate::groups::Partitions;
     #[pymodule_export]
-    use crate::options::Takes;
+    use crate::options::{Takes, listed};
     #[pymodule_export]
     use crate::program::Form;
     #[pymodule_export]
     use crate::stage::Made;
-
-    /// Returns the records of a block, as a list.
-    #[pyfunction]
-    fn decode<'py>(py: Python<'py>, block: &[u8]) -> PyResult<Bound<'py, PyList>> {
-        values::decode_all(py, block)
-    }
-
-    /// Returns the number of records of a block.
-    #[pyfunction]
-    fn count(block: &[u8]) -> PyResult<u64> {
-        values::count(block)
-    }
-
-    /// Puts the records of a block, which are pairs, into a dict. Raises what `dict.update` does, if they are none.
-    #[pyfunction]
-    fn decode_into(dict: &Bound<'_, PyDict>, block: &[u8]) -> PyResult<()> {
-        values::decode_into(dict, block)
-    }
+    #[pymodule_export]
+    use crate::timelines::drawn;
+    #[pymodule_export]
+    use crate::values::{count, decode_all, decode_into};
 
     /// Returns the bytes of a key; the types of the numbers in it; and, if it is odd, the key as a value, else
     /// nothing. Of equal keys the bits of the types count together, and the least values.
@@ -125,22 +109,10 @@ mod _native {
         Ok((made, summarise(py, &summary)?))
     }
 
-    /// Draws the timelines of the stages of a job: as a page of this title, or as a part of one.
-    #[pyfunction]
-    fn timeline(title: Option<&str>, runs: Vec<ToldRun>) -> String {
-        drawn(title, runs)
-    }
-
     /// Returns the number of processors that this process may keep busy.
     #[pyfunction]
     fn processors() -> usize {
         gristmill_os::machine::processors().usable
-    }
-
-    /// Returns the options of the engine; see [`listed`].
-    #[pyfunction]
-    fn options() -> Vec<(&'static str, Takes, &'static str, &'static str)> {
-        listed()
     }
 
     /// Lets this process be killed when the thread that forked it ends.

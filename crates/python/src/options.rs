@@ -1,7 +1,7 @@
 //! The engine's options, as the settings of the Python package list them.
 
 use gristmill::{JobOption, OPTIONS};
-use pyo3::pyclass;
+use pyo3::{pyclass, pyfunction};
 
 /// The kind of values that an option takes.
 #[pyclass]
@@ -23,6 +23,8 @@ pub enum Takes {
 }
 
 /// Returns the name of each option, the values that it takes, its default in words, and what it does.
+#[pyfunction]
+#[pyo3(name = "options")]
 pub fn listed() -> Vec<(&'static str, Takes, &'static str, &'static str)> {
     OPTIONS.iter().map(|option| (option.name, takes(option), option.default, option.help)).collect()
 }

@@ -93,26 +93,12 @@ impl<V: Fold> MapReduce for Typed<'_, V> {
     }
 }
 
-/// Counts words as `str.split` finds them.
-pub struct Words;
-
-impl MapReduce for Words {
-    type Key = Bytes;
-    type Value = u64;
-
-    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
-        Some(|a, b| a + b)
-    }
-
-    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
-        UnicodeWords.map(chunk, out).map_err(|error| error.code(Code::NotUtf8 as i32))
-    }
+/// Counts the words of text as `str.split` finds them, or its lines.
+pub struct Text {
+    pub lines: bool,
 }
 
-/// Counts lines of text.
-pub struct Lines;
-
-impl MapReduce for Lines {
+impl MapReduce for Text {
     type Key = Bytes;
     type Value = u64;
 
@@ -121,6 +107,9 @@ impl MapReduce for Lines {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        if !self.lines {
+            return UnicodeWords.map(chunk, out).map_err(|error| error.code(Code::NotUtf8 as i32));
+        }
         let text = text_of(chunk)?;
         let mut places = Vec::new();
         let mut start = 0;

@@ -16,7 +16,7 @@ use crate::arrays::Array;
 use crate::exceptions::Fault;
 use crate::folds::{End, Fold};
 use crate::frames::{Blocks, Frames};
-use crate::program::{Form, Lines, Records, StageProgram, Typed, Words};
+use crate::program::{Form, Records, StageProgram, Text, Typed};
 use crate::stream::{Stream, Wanted};
 use crate::timelines;
 
@@ -94,7 +94,7 @@ impl Stage {
 
     /// Makes an input of its sides.
     fn input(sides: Vec<Side<'_>>, skip: bool) -> Result<(Input, Vec<Records>, Option<u64>)> {
-        let (mut all, mut kinds, mut together) = (None::<Input>, Vec::new(), None);
+        let (mut inputs, mut kinds, mut together) = (Vec::new(), Vec::new(), None);
         for (tag, side) in sides.into_iter().enumerate() {
             let (input, kind) = match side {
                 Side::Files(is_text, paths) => {
@@ -114,22 +114,17 @@ impl Stage {
                     (made.input.clone(), Records::Made(made.end, made.form))
                 }
             };
-            let input = input.tagged(tag as u32);
+            inputs.push(input.tagged(tag as u32));
             kinds.push(kind);
-            all = Some(match all {
-                Some(all) => all.chain(input),
-                None => input,
-            });
         }
-        Ok((all.expect("a stage has an input"), kinds, together))
+        Ok((inputs.into_iter().reduce(Input::chain).expect("a stage has an input"), kinds, together))
     }
 
     /// Runs the stage. Its result goes to `frames` in order, or becomes the input of other stages.
     pub fn run(self, frames: &Frames, keep: bool) -> Result<(Option<Made>, Summary)> {
-        match self.program.end {
-            End::Words {} => return self.run_typed(Job::new(&Words, self.input.clone()), frames, keep),
-            End::Lines { .. } => return self.run_typed(Job::new(&Lines, self.input.clone()), frames, keep),
-            _ => {}
+        if let End::Words {} | End::Lines { .. } = self.program.end {
+            let text = Text { lines: self.program.end != End::Words {} };
+            return self.run_typed(Job::new(&text, self.input.clone()), frames, keep);
         }
         match self.form {
             Form::Count => self.run_form::<u64>(frames, keep),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gristmill::{Event, Mark, PHASES, Timeline, Track};
 use gristmill_report::timeline::{TimelineJob, fragment, page};
+use pyo3::pyfunction;
 
 /// A timeline: how long the job took, one of how many steps has a mark, its tracks and its marks.
 pub type Told = (u64, u32, Vec<ToldTrack>, Vec<ToldMark>);
@@ -57,6 +58,8 @@ fn timeline((wall_ns, marked_every, tracks, marks): Told) -> Timeline {
 }
 
 /// Draws the stages of a job: as a page of this title, or as a part of one.
+#[pyfunction]
+#[pyo3(name = "timeline")]
 pub fn drawn(title: Option<&str>, runs: Vec<ToldRun>) -> String {
     let runs: Vec<(String, f64, Timeline)> =
         runs.into_iter().map(|(title, began, told)| (title, began, timeline(told))).collect();

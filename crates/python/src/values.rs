@@ -47,44 +47,35 @@ fn encode_at(value: &Bound<'_, PyAny>, depth: usize, to: &mut Vec<u8>) -> PyResu
     if let Ok(number) = value.cast_exact::<PyInt>()
         && let Ok(number) = number.extract::<i64>()
     {
-        to.push(INT);
-        to.extend_from_slice(&number.to_le_bytes());
+        encode_i64(number, to);
     } else if let Ok(text) = value.cast_exact::<PyString>()
         && let Ok(text) = text.to_str()
     {
-        to.push(TEXT);
-        put(text.as_bytes(), to)?;
+        put(TEXT, text.as_bytes(), to)?;
     } else if let Ok(number) = value.cast_exact::<PyFloat>() {
-        to.push(FLOAT);
-        to.extend_from_slice(&number.value().to_le_bytes());
+        encode_f64(number.value(), to);
     } else if value.is_none() {
         to.push(NONE);
     } else if let Ok(is_true) = value.cast_exact::<PyBool>() {
         to.push(if is_true.is_true() { TRUE } else { FALSE });
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-        to.push(BYTES);
-        put(bytes.as_bytes(), to)?;
+        put(BYTES, bytes.as_bytes(), to)?;
     } else if depth == DEPTH {
-        to.push(PICKLE);
-        put(pickle(value)?.as_bytes(), to)?;
+        put(PICKLE, pickle(value)?.as_bytes(), to)?;
     } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        to.push(TUPLE);
-        to.extend_from_slice(&length(tuple.len())?);
+        begin(TUPLE, tuple.len(), to)?;
         tuple.iter().try_for_each(|item| encode_at(&item, depth + 1, to))?;
     } else if let Ok(list) = value.cast_exact::<PyList>() {
-        to.push(LIST);
-        to.extend_from_slice(&length(list.len())?);
+        begin(LIST, list.len(), to)?;
         list.iter().try_for_each(|item| encode_at(&item, depth + 1, to))?;
     } else if let Ok(dict) = value.cast_exact::<PyDict>() {
-        to.push(DICT);
-        to.extend_from_slice(&length(dict.len())?);
+        begin(DICT, dict.len(), to)?;
         for (key, item) in dict.iter() {
             encode_at(&key, depth + 1, to)?;
             encode_at(&item, depth + 1, to)?;
         }
     } else {
-        to.push(PICKLE);
-        put(pickle(value)?.as_bytes(), to)?;
+        put(PICKLE, pickle(value)?.as_bytes(), to)?;
     }
     Ok(())
 }
@@ -96,17 +87,10 @@ pub fn encode_row(value: BatchRow<'_, '_>, to: &mut Vec<u8>) -> PyResult<()> {
         Item::Bool(is_true) => to.push(if is_true { TRUE } else { FALSE }),
         Item::Int(number) => encode_i64(number, to),
         Item::Float(number) => encode_f64(number, to),
-        Item::Text(text) => {
-            to.push(TEXT);
-            put(text, to)?;
-        }
-        Item::Bytes(bytes) => {
-            to.push(BYTES);
-            put(bytes, to)?;
-        }
+        Item::Text(text) => put(TEXT, text, to)?,
+        Item::Bytes(bytes) => put(BYTES, bytes, to)?,
         Item::Tuple(parts) => {
-            to.push(TUPLE);
-            to.extend_from_slice(&length(parts.len())?);
+            begin(TUPLE, parts.len(), to)?;
             value.of(parts).try_for_each(|part| encode_row(part, to))?;
         }
     }
@@ -118,7 +102,7 @@ pub fn encode_rows<'p, 'b: 'p>(part: &'p BatchPart<'b>, rows: &[u32], to: &mut V
     let Some((kind, numbers)) = numbers(part) else {
         return rows.iter().try_for_each(|row| encode_row(BatchRow { part, number: *row as usize }, to));
     };
-    begin_numbers(kind, rows.len(), to)?;
+    begin(if kind == Kind::Ints { INTS } else { FLOATS }, rows.len(), to)?;
     rows.iter().for_each(|row| to.extend_from_slice(&numbers[*row as usize]));
     Ok(())
 }
@@ -137,12 +121,6 @@ pub fn numbers<'b>(part: &BatchPart<'b>) -> Option<(Kind, &'b [[u8; 8]])> {
         BatchPart::Column { values: Values::Float(numbers), valid: None } => Some((Kind::Floats, numbers)),
         _ => None,
     }
-}
-
-fn begin_numbers(kind: Kind, count: usize, to: &mut Vec<u8>) -> PyResult<()> {
-    to.push(if kind == Kind::Ints { INTS } else { FLOATS });
-    to.extend_from_slice(&length(count)?);
-    Ok(())
 }
 
 /// Begins a pair, whose key and value must follow.
@@ -276,8 +254,15 @@ fn length(length: usize) -> PyResult<[u8; 4]> {
     length.map(u32::to_le_bytes).map_err(|_| PyValueError::new_err("a value is shorter than 4 GiB"))
 }
 
-fn put(bytes: &[u8], to: &mut Vec<u8>) -> PyResult<()> {
-    to.extend_from_slice(&length(bytes.len())?);
+/// Appends a tag, and how many items or bytes follow.
+fn begin(tag: u8, count: usize, to: &mut Vec<u8>) -> PyResult<()> {
+    to.push(tag);
+    to.extend_from_slice(&length(count)?);
+    Ok(())
+}
+
+fn put(tag: u8, bytes: &[u8], to: &mut Vec<u8>) -> PyResult<()> {
+    begin(tag, bytes.len(), to)?;
     to.extend_from_slice(bytes);
     Ok(())
 }
@@ -326,6 +311,8 @@ pub fn cell<'b>(bytes: &mut &'b [u8]) -> PyResult<Option<Cell<'b>>> {
 }
 
 /// Returns the records of a block, as a list.
+#[pyfunction]
+#[pyo3(name = "decode")]
 pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py, PyList>> {
     let records = PyList::empty(py);
     while !bytes.is_empty() {
@@ -335,6 +322,7 @@ pub fn decode_all<'py>(py: Python<'py>, mut bytes: &[u8]) -> PyResult<Bound<'py,
 }
 
 /// Returns the number of records of a block.
+#[pyfunction]
 pub fn count(mut bytes: &[u8]) -> PyResult<u64> {
     let mut count = 0;
     while !bytes.is_empty() {
@@ -363,7 +351,9 @@ fn skip(bytes: &mut &[u8]) -> PyResult<()> {
     Ok(())
 }
 
-/// Puts the records of a block into a dict: pairs without a tuple for each.
+/// Puts the records of a block into a dict: pairs without a tuple for each. Raises what `dict.update` does, if one is no
+/// pair.
+#[pyfunction]
 pub fn decode_into(dict: &Bound<'_, PyDict>, mut bytes: &[u8]) -> PyResult<()> {
     let py = dict.py();
     while !bytes.is_empty() {

@@ -6,7 +6,7 @@ import os
 import pickle
 import sys
 from contextlib import suppress
-from traceback import TracebackException
+from traceback import TracebackException, format_exception_only
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -202,6 +202,11 @@ def raise_as(kind: str, message: str, fields: dict[str, Any], cause: bytes | Non
 
 
 # What people see.
+
+
+def one_line(error: BaseException) -> str:
+    """Returns an exception without its traceback."""
+    return "".join(format_exception_only(error)).strip()
 
 
 def user_traceback(error: BaseException) -> str:

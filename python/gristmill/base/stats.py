@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .known_as import known_as
@@ -14,7 +14,7 @@ known_as(__name__, "gristmill.stats")
 _CELL_CHARACTERS = 200
 
 
-class Stats(Mapping[str, Any]):
+class Stats(dict[str, Any]):
     """How a job ran. Printed, or in a notebook, it is a table of the job's stages, the first one first.
 
     Its content depends on the engine: time, memory, workers, dead workers.
@@ -27,18 +27,6 @@ class Stats(Mapping[str, Any]):
     step      seconds  input    deaths
     distinct     1.25  3.0 MiB       0
     """
-
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._told = told
-
-    def __getitem__(self, name: str) -> Any:
-        return self._told[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._told)
-
-    def __len__(self) -> int:
-        return len(self._told)
 
     def __repr__(self) -> str:
         header, rows = self._stages()

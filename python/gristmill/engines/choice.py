@@ -15,27 +15,27 @@ from ..plan.orders import is_pair
 from ..plan.stages import Stage, stages
 from ..records.runs import Run
 
+#: The module of each engine, and what is told if it cannot be imported.
+_ENGINES = {
+    "local": ("gristmill.engines.local", "{}"),
+    "machine": (
+        "gristmill.engines.machine.job",
+        'the native part of gristmill is missing ({}); gm.configure(engine="local") runs jobs in this process',
+    ),
+    "spark": ("gristmill.engines.spark.job", "jobs on Spark need what is missing here ({}): pip install 'gristmill[spark]'"),
+}
+
 
 def run(stage: Stage, settings: Settings) -> Run[Any]:
     """Runs a stage and those before it, on the engine that the settings name."""
     for part in stages(stage):
         _refuse_keys(part)
-    if settings.engine == "local":
-        from . import local
-
-        return local.run(stage, settings)
-    if settings.engine != "machine":
-        try:
-            spark = import_module("gristmill.engines.spark.job")
-        except ImportError as error:
-            raise PlanError(f"jobs on Spark need what is missing here ({error}): pip install 'gristmill[spark]'") from error
-        on_spark: Run[Any] = spark.run(stage, settings)
-        return on_spark
+    name, missing = _ENGINES[settings.engine if isinstance(settings.engine, str) else "spark"]
     try:
-        machine = import_module("gristmill.engines.machine.job")
+        engine = import_module(name)
     except ImportError as error:
-        raise PlanError(f'the native part of gristmill is missing ({error}); gm.configure(engine="local") runs jobs in this process') from error
-    found: Run[Any] = machine.run(stage, settings)
+        raise PlanError(missing.format(error)) from error
+    found: Run[Any] = engine.run(stage, settings)
     return found
 
 

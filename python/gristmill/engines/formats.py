@@ -5,13 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from ..base.errors import InputError, PlanError
 from ..base.files.compression import Damaged, unpacked
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a record is: its file, its line from 1, and its first byte.
 
     The bytes of a compressed file are those of its content.
@@ -59,26 +59,18 @@ Refuse = Callable[[Any, Place, Exception], None]
 
 def read(source: Source, refuse: Refuse) -> Iterator[Placed]:
     """The records of a source."""
-    match source.kind:
-        case "iterable" | "range":
-            yield from ((record, NOWHERE) for record in source.data)
-        case "text":
-            for path in source.data:
-                yield from _text(path, source.options.get("errors", "strict"), refuse)
-        case "bytes":
-            for path in source.data:
-                yield from _lines(path)
-        case "files":
-            yield from ((_whole(path), Place(path)) for path in source.data)
-        case "csv":
-            for path in source.data:
-                yield from _csv(path, source.options, refuse)
-        case "jsonl":
-            for path in source.data:
-                yield from _jsonl(path, refuse)
-        case "parquet":
-            for path in source.data:
-                yield from _parquet(path, source.options.get("columns"))
+    options = source.options
+    readers: dict[str, Callable[[str], Iterable[Placed]]] = {
+        "text": lambda path: _text(path, options.get("errors", "strict"), refuse),
+        "bytes": _lines,
+        "files": lambda path: [(_whole(path), Place(path))],
+        "csv": lambda path: _csv(path, options, refuse),
+        "jsonl": lambda path: _jsonl(path, refuse),
+        "parquet": lambda path: _parquet(path, options.get("columns")),
+    }
+    if source.kind not in readers:
+        return ((record, NOWHERE) for record in source.data)
+    return itertools.chain.from_iterable(map(readers[source.kind], source.data))
 
 
 def _unreadable(path: str, error: Exception) -> InputError:

@@ -7,14 +7,13 @@ import hashlib
 import itertools
 import pickle
 import reprlib
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _native
 from ..base import pickles
-from ..base.errors import PairsNeeded, user_traceback
+from ..base.errors import PairsNeeded, one_line, user_traceback
 from ..base.keys.forms import NoKey
 from ..plan.describe import name, step_of
 from ..plan.nodes import Narrow, Shuffle, Source
@@ -32,13 +31,13 @@ Reduce = Callable[[Any, list[Any]], Iterable[Any]]
 class Failure:
     """An exception of a function, as the job's process gets it."""
 
-    #: `function`, `input`, `plan` or `type`: what is at fault.
-    kind: str
     #: The exception in one line.
     text: str
     traceback_text: str
     #: The pickled exception, if it can be rebuilt.
     error: bytes | None
+    #: `function`, `input`, `plan` or `type`: what is at fault.
+    kind: str = "function"
     step: str = ""
     #: The pickled record, if it is known.
     record: bytes | None = None
@@ -49,20 +48,11 @@ class Failure:
     call: bytes | None = None
 
     @staticmethod
-    def from_error(
-        error: BaseException,
-        *,
-        kind: str = "function",
-        text: str = "",
-        step: str = "",
-        record: Any = None,
-        place: Place = NOWHERE,
-        call: bytes | None = None,
-    ) -> Failure:
-        """Makes a failure of an exception in a worker."""
+    def from_error(error: BaseException, *, text: str = "", step: str = "", record: Any = None, **others: Any) -> Failure:
+        """Makes a failure of an exception in a worker. `others` are further fields."""
         shown = reprlib.repr(record) if step else ""
         lines, bytes_ = user_traceback(error), pickled(record)
-        return Failure(kind, text or one_line(error), lines, rebuildable(error), step, bytes_, shown, place, call)
+        return Failure(text or one_line(error), lines, rebuildable(error), step=step, record=bytes_, shown=shown, **others)
 
     def as_error(self, place: Place = NOWHERE) -> tuple[str, str, dict[str, Any], bytes | None]:
         """The error that the program raises: its class, text and fields, and its cause.
@@ -82,9 +72,7 @@ class Failure:
         in_step = f"\n  in {self.step}, on {self.shown}" if self.step else ""
         fields = {
             "record": pickle.loads(self.record) if self.record is not None else None,
-            "file": place.file,
-            "line": place.line,
-            "byte": place.byte,
+            **place._asdict(),
             "attempt": 1,
             "traceback_text": self.traceback_text,
             "call": self.call,
@@ -165,11 +153,6 @@ def number_of(value: object) -> int:
     except Exception:
         content = pickles.dumps(value)
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-
-
-def one_line(error: BaseException) -> str:
-    """An exception without its traceback."""
-    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def rebuildable(error: BaseException) -> bytes | None:

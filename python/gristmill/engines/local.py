@@ -8,12 +8,11 @@ import itertools
 import operator
 import reprlib
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..base import cancel
-from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, user_traceback
+from ..base.errors import JobError, PairsNeeded, PlanError, ResourceError, one_line, user_traceback
 from ..base.keys.forms import KeyFunctionFailed, NoKey, NoOrder
 from ..base.keys.order import SortKey, group_key, is_ordered, is_plain
 from ..base.settings import Settings
@@ -247,13 +246,13 @@ class _Job:
                 raise
             if not self.skip:
                 _raise_job_error(error, said, call, place)
-            self.bad_records.append(BadRecord(call.record, _text(error), place.file, place.line, place.byte))
+            self.bad_records.append(BadRecord(call.record, one_line(error), *place))
             return []
 
     def failed_on_input(self, record: Any, place: Place, error: Exception) -> None:
         if not self.skip:
             raise error
-        self.bad_records.append(BadRecord(record, str(error), place.file, place.line, place.byte))
+        self.bad_records.append(BadRecord(record, str(error), *place))
 
 
 def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, records: Iterable[Any]) -> Iterator[Any]:
@@ -273,19 +272,13 @@ def _streamed(said: str, steps: Sequence[Step], given: Any, place: Place, record
 def _raise_job_error(error: BaseException, said: str, call: Call, place: Place) -> NoReturn:
     where = f"\n  {place}" if place.file else ""
     raise JobError(
-        f"{_text(error)}\n  in {said}, on {reprlib.repr(call.record)}{where}",
+        f"{one_line(error)}\n  in {said}, on {reprlib.repr(call.record)}{where}",
         record=call.record,
-        file=place.file,
-        line=place.line,
-        byte=place.byte,
+        **place._asdict(),
         attempt=1,
         traceback_text=user_traceback(error),
         call=call.pickled(),
     ) from error
-
-
-def _text(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def _arrays(stage: Stage) -> set[SharedArray]:

@@ -231,8 +231,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         /// keys repeat within a task.
         pub fn deterministic(deterministic: bool) => deterministic;
 
-        /// Records when each worker was in which phase, for [`Summary::timeline`]. That takes 48 KiB of address space
-        /// for each worker, of which a job that ends soon touches a part, and a few instructions whenever a phase
+        /// Records which phase each worker was in, and when, for [`Summary::timeline`]. That takes 48 KiB of address
+        /// space for each worker, of which a job that ends soon touches a part, and a few instructions whenever a phase
         /// changes.
         ///
         /// ```

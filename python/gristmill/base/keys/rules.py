@@ -16,28 +16,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from .forms import (
-    COMPLEX,
-    DATE,
-    DEQUE,
-    DICT,
-    EQUAL,
-    IP_ADDRESS,
-    IP_INTERFACE,
-    IP_NETWORK,
-    LIST,
-    NAMED,
-    NUMBER,
-    PATH,
-    PATTERN,
-    PLAIN,
-    RANGE,
-    SET,
-    UUID,
-    WINDOWS_PATH,
-    Form,
-    NoKey,
-)
+from . import forms
+from .forms import Form, NoKey
 from .times import datetime_form, time_form, timedelta_form
 
 #: Numbers with a decimal exponent beyond, or a denominator of more bits, would cost more memory than they are worth
@@ -57,22 +37,22 @@ def named_form(key: Any) -> Form:
         found = getattr(found, name, None)
     if found is not key:
         raise NoKey(type(key), f"can be told apart only if they can be imported, and {key.__qualname__} cannot")
-    return Form(NAMED, name_of(key), False)
+    return Form(forms.NAMED, name_of(key), False)
 
 
 def float_form(key: Any) -> Form:
     """A float of more bits than Python's."""
     # Infinity and NaN less themselves are NaN. `math.isinf` would round to a float first.
-    return _rational(*key.as_integer_ratio()) if key - key == 0 else Form(EQUAL, float(key))
+    return _rational(*key.as_integer_ratio()) if key - key == 0 else Form(forms.EQUAL, float(key))
 
 
 def complex_form(key: Any) -> Form:
-    return Form(EQUAL, float(key.real), False) if key.imag == 0 else Form(COMPLEX, (float(key.real), float(key.imag)), False)
+    return Form(forms.EQUAL, float(key.real), False) if key.imag == 0 else Form(forms.COMPLEX, (float(key.real), float(key.imag)), False)
 
 
 def _decimal(key: decimal.Decimal) -> Form:
     if not key.is_finite():
-        return Form(EQUAL, math.nan if key.is_nan() else math.copysign(math.inf, key))
+        return Form(forms.EQUAL, math.nan if key.is_nan() else math.copysign(math.inf, key))
     if key and abs(key.adjusted()) > _EXPONENT_MAX:
         raise OverflowError(f"the exponent of a {type(key).__name__} is beyond {_EXPONENT_MAX}, which is too large for a key: round it first")
     return _rational(*key.as_integer_ratio())
@@ -84,7 +64,7 @@ def _rational(above: int, below: int) -> Form:
     What lies between is a continued fraction: each term but the first counts the other way, so comparing terms in turn compares numbers.
     """
     if below == 1:
-        return Form(EQUAL, above)
+        return Form(forms.EQUAL, above)
     if below.bit_length() > _DENOMINATOR_BITS_MAX:
         raise OverflowError(f"a fraction has a denominator of {below.bit_length()} bits, which is too large for a key: round it first")
     try:
@@ -93,7 +73,7 @@ def _rational(above: int, below: int) -> Form:
         near = sys.float_info.max if above > 0 else -sys.float_info.max
     a, b = near.as_integer_ratio()
     if (a, b) == (above, below):
-        return Form(EQUAL, near)
+        return Form(forms.EQUAL, near)
     if abs(a) * below > abs(above) * b:
         near = math.nextafter(near, 0.0)
         a, b = near.as_integer_ratio()
@@ -103,22 +83,22 @@ def _rational(above: int, below: int) -> Form:
         whole, rest = divmod(left, unit)
         terms.append(whole.to_bytes((whole.bit_length() + 7) // 8, "big"))
         left, unit = unit, rest
-    return Form(NUMBER, (above < 0, near, terms))
+    return Form(forms.NUMBER, (above < 0, near, terms))
 
 
 def _range(key: range) -> Form:
     count = len(key)
-    return Form(RANGE, (count, key.start if count else None, key.step if count > 1 else None), False)
+    return Form(forms.RANGE, (count, key.start if count else None, key.step if count > 1 else None), False)
 
 
 def _memory(key: memoryview) -> Form:
     if key.ndim != 1 or key.format != "B":
         raise NoKey(memoryview, "are known only if they are of bytes")
-    return Form(PLAIN, key.tobytes(), False)
+    return Form(forms.PLAIN, key.tobytes(), False)
 
 
 def _network(key: Any) -> Form:
-    return Form(IP_NETWORK, _parts_of_network(key))
+    return Form(forms.IP_NETWORK, _parts_of_network(key))
 
 
 def _parts_of_path(key: pathlib.PurePath, text: str, separator: str) -> tuple[str, ...]:
@@ -133,44 +113,44 @@ def _parts_of_network(key: Any) -> tuple[Any, ...]:
 
 
 def _address(key: Any) -> Form:
-    return Form(IP_ADDRESS, (key.version, int(key), getattr(key, "scope_id", None)))
+    return Form(forms.IP_ADDRESS, (key.version, int(key), getattr(key, "scope_id", None)))
 
 
 def _interface(key: Any) -> Form:
-    return Form(IP_INTERFACE, (*_parts_of_network(key.network), int(key.ip), getattr(key, "scope_id", None)))
+    return Form(forms.IP_INTERFACE, (*_parts_of_network(key.network), int(key.ip), getattr(key, "scope_id", None)))
 
 
 #: The rules of types, and of their subclasses that inherit `__eq__`.
 RULES: dict[type, Rule] = {
-    int: lambda key: Form(EQUAL, int.__int__(key)),
-    float: lambda key: Form(EQUAL, float.__float__(key)),
-    str: lambda key: Form(EQUAL, str.__str__(key)),
-    bytes: lambda key: Form(EQUAL, bytes.__getitem__(key, slice(None))),
-    tuple: lambda key: Form(EQUAL, tuple.__getitem__(key, slice(None))),
-    bytearray: lambda key: Form(EQUAL, bytes(memoryview(key))),
+    int: lambda key: Form(forms.EQUAL, int.__int__(key)),
+    float: lambda key: Form(forms.EQUAL, float.__float__(key)),
+    str: lambda key: Form(forms.EQUAL, str.__str__(key)),
+    bytes: lambda key: Form(forms.EQUAL, bytes.__getitem__(key, slice(None))),
+    tuple: lambda key: Form(forms.EQUAL, tuple.__getitem__(key, slice(None))),
+    bytearray: lambda key: Form(forms.EQUAL, bytes(memoryview(key))),
     memoryview: _memory,
     complex: complex_form,
     decimal.Decimal: _decimal,
     Fraction: lambda key: _rational(key.numerator, key.denominator),
-    list: lambda key: Form(LIST, tuple(list.__iter__(key))),
-    deque: lambda key: Form(DEQUE, tuple(deque.__iter__(key))),
-    set: lambda key: Form(SET, tuple(set.__iter__(key)), False),
-    frozenset: lambda key: Form(SET, tuple(frozenset.__iter__(key)), False),
-    dict: lambda key: Form(DICT, tuple(dict.items(key)), False),
+    list: lambda key: Form(forms.LIST, tuple(list.__iter__(key))),
+    deque: lambda key: Form(forms.DEQUE, tuple(deque.__iter__(key))),
+    set: lambda key: Form(forms.SET, tuple(set.__iter__(key)), False),
+    frozenset: lambda key: Form(forms.SET, tuple(frozenset.__iter__(key)), False),
+    dict: lambda key: Form(forms.DICT, tuple(dict.items(key)), False),
     range: _range,
-    datetime.date: lambda key: Form(DATE, (key.toordinal(),)),
+    datetime.date: lambda key: Form(forms.DATE, (key.toordinal(),)),
     datetime.datetime: datetime_form,
     datetime.time: time_form,
     datetime.timedelta: timedelta_form,
-    uuid.UUID: lambda key: Form(UUID, (key.int,)),
-    pathlib.PurePosixPath: lambda key: Form(PATH, _parts_of_path(key, str(key), "/")),
-    pathlib.PureWindowsPath: lambda key: Form(WINDOWS_PATH, _parts_of_path(key, str(key).lower(), "\\")),
+    uuid.UUID: lambda key: Form(forms.UUID, (key.int,)),
+    pathlib.PurePosixPath: lambda key: Form(forms.PATH, _parts_of_path(key, str(key), "/")),
+    pathlib.PureWindowsPath: lambda key: Form(forms.WINDOWS_PATH, _parts_of_path(key, str(key).lower(), "\\")),
     ipaddress.IPv4Address: _address,
     ipaddress.IPv6Address: _address,
     ipaddress.IPv4Network: _network,
     ipaddress.IPv6Network: _network,
     ipaddress.IPv4Interface: _interface,
     ipaddress.IPv6Interface: _interface,
-    re.Pattern: lambda key: Form(PATTERN, (key.pattern, key.flags), False),
+    re.Pattern: lambda key: Form(forms.PATTERN, (key.pattern, key.flags), False),
     types.BuiltinFunctionType: named_form,
 }

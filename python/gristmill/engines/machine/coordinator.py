@@ -140,7 +140,7 @@ class _Job:
         skip, is_seeded = self.settings.on_error == "skip", self.settings.seed is not None
         # The same for all attempts, because records of one may be followed by those of another.
         seed = hash((self.seed, len(self.begun)))
-        functions = Functions(self.sides, attempt.reduce, self.log, skip, stage.arrays, seed=seed, is_seeded=is_seeded)
+        functions = Functions(self.sides, attempt.reduce, self.log, skip, stage.arrays, seed, is_seeded)
         began = time.monotonic() - self.began
         made, told = _native.run(
             Request(
@@ -235,16 +235,15 @@ class _Job:
         for told in self.stats["stages"]:
             for path, line, offset, record, cause in told.pop("bad_records"):
                 place = _place(path, line, offset)
-                where = (place.file, place.line, place.byte)
                 failure = failures.get(cause.rpartition(" ")[2])
                 if failure is None:
                     # The engine itself refused it, or its worker died.
-                    found.append(BadRecord(record, f"{place}: {cause}" if place.file else cause, *where))
+                    found.append(BadRecord(record, f"{place}: {cause}" if place.file else cause, *place))
                 elif failure.kind == "input":
-                    found.append(BadRecord(record, place.before(failure.text), *where))
+                    found.append(BadRecord(record, place.before(failure.text), *place))
                 else:
                     value = pickle.loads(failure.record) if failure.record is not None else None
-                    found.append(BadRecord(value, failure.text, *where))
+                    found.append(BadRecord(value, failure.text, *place))
         return found
 
     def error(self, told: dict[str, Any]) -> tuple[str, str, dict[str, Any], bytes | None]:
@@ -259,7 +258,7 @@ class _Job:
         text = in_words_of_python(told["text"])
         match told["fault"]:
             case Fault.DIED:
-                fields = {"file": place.file, "line": place.line, "byte": place.byte, "attempt": told.get("attempts")}
+                fields = {**place._asdict(), "attempt": told.get("attempts")}
                 if path is not None and (record := self.object_at(byte)) is not None:
                     fields["record"], text = record, f"{text}\nThe record: {reprlib.repr(record)}"
                 if crash := self.log.crash():

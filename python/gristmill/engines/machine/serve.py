@@ -8,11 +8,11 @@ import select
 import signal
 import socket
 import sys
-import traceback
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from typing import Any
 
+from ...base.errors import one_line
 from ...base.settings import Settings
 from ...plan.stages import Stage
 from . import logs, process, surroundings
@@ -106,8 +106,7 @@ def _plan(channel: int, levels: bytes, state: dict[str, Any]) -> tuple[Stage, Se
         except Refused:
             answer = b"threads"
         except (Exception, SystemExit) as error:
-            text = "".join(traceback.format_exception_only(error)).strip()
-            give(end, b"failed", text.encode(errors="replace"))
+            give(end, b"failed", one_line(error).encode(errors="replace"))
             os._exit(1)
         else:
             answer = b"runs" if threads() == 1 else b"threads"

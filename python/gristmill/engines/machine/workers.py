@@ -10,46 +10,43 @@ import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ...base import pickles
-from ...base.errors import PACKAGE, InputError, PairsNeeded
+from ...base.errors import PACKAGE, InputError, PairsNeeded, one_line
 from ...base.keys.forms import KeyFunctionFailed
 from ...plan.shared import SharedArray
 from ...records.runs import BadRecord
 from ..formats import NOWHERE, Place, Placed
-from ..functions import Failure, Reduce, Side, fault_of_plan, first_failing, number_of, one_line, pickled, seeded
+from ..functions import Failure, Reduce, Side, fault_of_plan, first_failing, number_of, pickled, seeded
 from ..randoms import Generators
 from ..replays import Call, group_step, raised
 from .deferred import Deferred
 
 
+@dataclass
 class Functions:
     """The functions of a stage, as the native engine calls them."""
 
-    def __init__(
-        self,
-        sides: Sequence[Side],
-        reduce: Reduce | None,
-        log: Log,
-        skip: bool,
-        arrays: Sequence[SharedArray] = (),
-        *,
-        seed: int,
-        is_seeded: bool = False,
-    ) -> None:
-        self.sides, self.log, self.skip, self._reduce, self._arrays = sides, log, skip, reduce, arrays
-        #: The seed of the stage; `is_seeded` if it is the user's, and numbers are the same for any number of workers.
-        self.seed, self.is_seeded = seed, is_seeded
+    sides: Sequence[Side]
+    reducer: Reduce | None
+    log: Log
+    #: Whether bad records are set aside.
+    skip: bool
+    arrays: Sequence[SharedArray]
+    #: The seed of the stage; `is_seeded` if it is the user's, and numbers are the same for any number of workers.
+    seed: int
+    is_seeded: bool
 
     def lend(self, addresses: Sequence[int]) -> None:
         """Lets functions write the shared arrays, of which this worker has views at these addresses."""
-        for array, address in zip(self._arrays, addresses):
+        for array, address in zip(self.arrays, addresses):
             array.lend(address)
 
     def take_back(self) -> None:
         """Ends what :meth:`lend` began."""
-        for array in self._arrays:
+        for array in self.arrays:
             array.take_back()
 
     def map(self, tag: int, given: Any, source: int, offset: int) -> Iterable[Any]:
@@ -75,10 +72,10 @@ class Functions:
 
     def reduce(self, key: Any, given: Any) -> Iterable[Any]:
         """The records that become of a key and its values."""
-        assert self._reduce is not None
+        assert self.reducer is not None
         if self.is_seeded or self.generators.are_used:
             self._seed(len(self.sides), number_of(key))
-        return self._reduce(key, _values(given))
+        return self.reducer(key, _values(given))
 
     def failed(self, error: BaseException, tag: int, given: Any, count: int) -> tuple[str, bool]:
         """Logs an exception of :meth:`map`.
@@ -131,7 +128,7 @@ class Functions:
         """The outputs for the records of files, without those that fail."""
 
         def refuse(record: Any, place: Place, error: Exception) -> None:
-            self.log.bad(place, BadRecord(record, str(error), place.file, place.line, place.byte))
+            self.log.bad(place, BadRecord(record, str(error), *place))
 
         for number, (record, place) in enumerate(side.placed(given, refuse)):
             try:
@@ -139,8 +136,7 @@ class Functions:
             except Exception as error:
                 _, steps = first_failing(side, record)
                 found = raised(error, steps[-1][0] if steps else "")
-                bad = BadRecord(record, one_line(found), place.file, place.line, place.byte)
-                self.log.bad((place, number), bad)
+                self.log.bad((place, number), BadRecord(record, one_line(found), *place))
                 continue
             yield from outputs
 

@@ -17,14 +17,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from pyarrow import RecordBatch
 from pyspark.accumulators import Accumulator
 
 from ...base import pickles
-from ...base.errors import InputError
+from ...base.errors import InputError, one_line
 from ...base.keys.canonical import adopt, registered
 from ...base.keys.forms import KeyFunctionFailed
 from ..formats import Place
-from ..functions import Side, fault_of_plan, first_failing, one_line
+from ..functions import Side, fault_of_plan, first_failing
 from ..randoms import Generators
 from ..replays import Call, raised
 from .feeds import Chunk, Feed
@@ -62,31 +63,34 @@ class Work:
     def passed(self, chunk: Chunk, sink: Sink, report: Report) -> Batches:
         """Yields the rows for a chunk. If it fails, its records are tried one by one, to find the one at fault."""
         try:
-            made = self._made(chunk.records)
-            rows = list(sink.add(made))
-        except GroupFailed as early:
-            self.failed_early(early, report)
+            rows = self._rows(chunk.records, sink, report)
         except RAISED as error:
             found = error
         else:
-            self._count(made, report)
             yield from rows
             return
         failed = False
         for number, record in enumerate(chunk.records):
             try:
-                made = self._made([record])
-                rows = list(sink.add(made))
-            except GroupFailed as early:
-                self.failed_early(early, report)
+                rows = self._rows([record], sink, report)
             except RAISED as error:
                 failed = True
                 self.failed(error, record, chunk.place(number), report)
             else:
-                self._count(made, report)
                 yield from rows
         if not failed and not report.skip:
             report.failed(raised(found))
+
+    def _rows(self, records: Iterable[Any], sink: Sink, report: Report) -> list[RecordBatch]:
+        """The rows for records, which are counted if no function fails."""
+        try:
+            made = list(self.side.chain(records))
+            rows = list(sink.add(made))
+        except GroupFailed as early:
+            self.failed_early(early, report)
+        if self.counts is not None:
+            report.count(self.counts, len(made))
+        return rows
 
     def failed(self, error: BaseException, record: Any, place: Place, report: Report) -> None:
         """Ends the job because of a record, or leaves it out."""
@@ -110,13 +114,6 @@ class Work:
         report.skip = False
         failed_group(early.error, self.side.end, early.key, early.values, report)
         raise AssertionError("a group that is not left out ends the job")
-
-    def _made(self, records: Iterable[Any]) -> list[Any]:
-        return list(self.side.chain(records))
-
-    def _count(self, made: list[Any], report: Report) -> None:
-        if self.counts is not None:
-            report.count(self.counts, len(made))
 
     def _is_at_fault(self, error: BaseException, report: Report) -> None:
         """Ends the job if the plan is at fault, not the record."""

@@ -196,37 +196,25 @@ class FromShuffle:
             yield Chunk(records)
 
 
-@dataclass
-class FromKeys:
+def from_keys(with_count: bool, batches: Batches, report: Report) -> Iterator[list[Any]]:
     """One record for each row: a key, and how often it occurs if that is wanted."""
-
-    with_count: bool
-
-    def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
-        for batch in batches:
-            made: Iterable[Any] = map(_native.decode_key, *(listed(batch, column) for column in KEY))
-            yield list(zip(made, listed(batch, "n")) if self.with_count else made)
+    for batch in batches:
+        made: Iterable[Any] = map(_native.decode_key, *(listed(batch, column) for column in KEY))
+        yield list(zip(made, listed(batch, "n")) if with_count else made)
 
 
-class FromValues:
+def from_values(batches: Batches, report: Report) -> Iterator[list[Any]]:
     """One record for each row: its value."""
-
-    def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
-        for batch in batches:
-            yield _native.decode(b"".join(listed(batch, "value")))
+    for batch in batches:
+        yield _native.decode(b"".join(listed(batch, "value")))
 
 
-class FromPairs:
-    """One record for each row: a key and two values of a join."""
-
-    def __init__(self, is_anti: bool) -> None:
-        self.is_anti = is_anti
-
-    def __call__(self, batches: Batches, report: Report) -> Iterator[list[Any]]:
-        for batch in batches:
-            of = list(map(_native.decode_key, *(listed(batch, column) for column in KEY)))
-            ones = _values_or_none(listed(batch, "one"))
-            yield list(zip(of, ones if self.is_anti else zip(ones, _values_or_none(listed(batch, "other")))))
+def from_pairs(is_anti: bool, batches: Batches, report: Report) -> Iterator[list[Any]]:
+    """One record for each row: a key and two values of a join, or one if it is `anti`."""
+    for batch in batches:
+        of = list(map(_native.decode_key, *(listed(batch, column) for column in KEY)))
+        ones = _values_or_none(listed(batch, "one"))
+        yield list(zip(of, ones if is_anti else zip(ones, _values_or_none(listed(batch, "other")))))
 
 
 def _values_or_none(values: list[bytes | None]) -> list[Any]:

@@ -14,6 +14,7 @@ end of the job, so that no function runs twice.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import os
 import pickle
@@ -289,7 +290,7 @@ class _Job:
                 sink = partials.ToCounts(of_pairs=end.kind == "reduce")
                 frame = self.mapped(stage, 0, sink).groupBy("key").agg(*_shown(), F.sum("n").alias("n"))
                 frame = self.together(frame) if ordered else frame
-                make = feeds.FromKeys(with_count=end.kind != "distinct")
+                make = functools.partial(feeds.from_keys, end.kind != "distinct")
             case Shuffle(kind="reduce", reducer=Reducer(name="sum" | "mean" as known)):
                 sums = [F.sum(column).alias(column) for column in ("times", "n", "low", "high", "real")]
                 frame = self.added_up(self.mapped(stage, 0, partials.ToSums()), sums, ordered)
@@ -308,10 +309,10 @@ class _Job:
             case Shuffle(kind="sort"):
                 frame = self.mapped(stage, 0, sinks.ToSorted(end.descending))
                 frame = self.together(self.keep(frame)) if ordered else frame
-                make = feeds.FromValues()
+                make = feeds.from_values
             case Shuffle(kind="top"):
                 frame = self.mapped(stage, 0, sinks.ToTop(end.count)).orderBy("key").limit(end.count)
-                make = feeds.FromValues()
+                make = feeds.from_values
             case _:
                 raise AssertionError(f"{title(stage)} is no shuffle")
         return _Rows(frame, feeds.FromShuffle(self.numbers[stage], make))
@@ -349,7 +350,7 @@ class _Job:
             types = F.coalesce("types", F.lit(0)).bitwiseOR(F.coalesce("other_types", F.lit(0))).alias("types")
             odd = F.least("odd_key", "other_odd_key").alias("odd_key")
             frame = frame.select(F.coalesce("key", "other_key").alias("key"), types, odd, "one", "other")
-        return self.together(self.keep(frame)) if ordered else frame, feeds.FromPairs(end.how == "anti")
+        return self.together(self.keep(frame)) if ordered else frame, functools.partial(feeds.from_pairs, end.how == "anti")
 
     # Step 2: the run.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base.files.compression import is_compressed
 from ...plan.nodes import Source
-from ..formats import Share
+from ..formats import Share, file_bytes
 from .feeds import Piece
 
 #: The bytes of a part.
@@ -23,7 +23,7 @@ def parts_of(source: Source, wanted: int) -> Iterator[list[Any]]:
         step = max(1, -(-len(source.data) // wanted))
         yield from ([source.data[start : start + step]] for start in range(0, len(source.data), step))
         return
-    sizes = [os.path.getsize(path) if os.path.exists(path) else 0 for path in source.data]
+    sizes = list(map(file_bytes, source.data))
     size = min(max(sum(sizes) // wanted, _PART_BYTES.start), _PART_BYTES.stop)
     part: list[Any] = []
     left = size

@@ -9,10 +9,11 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from ...base import pickles
+from ...base.errors import one_line
 from ...plan.nodes import Shuffle
 from ...records.runs import BadRecord
 from ..formats import NOWHERE, Place
-from ..functions import Failure, one_line
+from ..functions import Failure
 from ..replays import Call, group_step, raised
 
 #: The exceptions that user code may raise; all others are of the worker.
@@ -33,8 +34,8 @@ class Telling(AccumulatorParam[Told]):
         return value1
 
 
-class Stop(Exception):
-    """The task has told what failed and ends. It does not fail, or Spark would try it again."""
+class Stop(BaseException):
+    """The task has told what failed and ends. It does not fail, or Spark would try it again. No `except Exception` hides it."""
 
 
 class GroupFailed(Exception):
@@ -69,7 +70,7 @@ class Report:
     def set_aside(self, record: Any, error: str, place: Place = NOWHERE) -> None:
         """Leaves a record out, and says so."""
         key = ("bad", self.number, self.partition, next(self.entries))
-        self._tell({key: pickles.dumps(BadRecord(record, error, place.file, place.line, place.byte))})
+        self._tell({key: pickles.dumps(BadRecord(record, error, *place))})
 
     def _tell(self, entries: dict[Any, Any]) -> None:
         self.told.add({self.job: entries})

@@ -66,7 +66,7 @@ public final class Coordinator {
     executors.put(executor.id(), executor);
     known.put(executor.id(), executor);
     for (ShuffleLedger s : shuffles.values()) {
-      for (String home : s.homes().unfit(executors.keySet())) {
+      for (String home : s.homes.unfit(executors.keySet())) {
         loseHome(s, home, "executor " + home + " was lost or cannot store", Set.of());
       }
     }
@@ -104,13 +104,13 @@ public final class Coordinator {
     if (executors.containsKey(id)) {
       leaving.add(id);
       for (ShuffleLedger s : shuffles.values()) {
-        Plan before = s.homes().plan();
-        BitSet moved = s.homes().leave(id, executors());
-        if (s.homes().plan() != before) {
-          announcer.publish(placed(s.homes().plan(), moved, id));
+        Plan before = s.homes.plan();
+        BitSet moved = s.homes.leave(id, executors());
+        if (s.homes.plan() != before) {
+          announcer.publish(placed(s.homes.plan(), moved, id));
         }
         given += moved.cardinality();
-        epochs.put(s.id, s.homes().plan() == null ? 0 : s.homes().plan().epoch());
+        epochs.put(s.id, s.homes.epoch());
       }
     }
     if (given > 0) {
@@ -127,7 +127,7 @@ public final class Coordinator {
   public synchronized void handedOver(int shuffle, String id, int epoch) {
     ShuffleLedger s = shuffles.get(shuffle);
     if (s != null && executors.containsKey(id)) {
-      s.homes().handedOver(id, epoch);
+      s.homes.handedOver(id, epoch);
       List<Executor> to = staying(s);
       if (!to.isEmpty()) {
         outputs.move(shuffle, id, to);
@@ -140,7 +140,7 @@ public final class Coordinator {
    * leaving.
    */
   private List<Executor> staying(ShuffleLedger s) {
-    return (s.homes().plan() == null ? executors.keySet().stream() : Arrays.stream(s.homes().plan().homes())).filter(home -> !leaving.contains(home))
+    return (s.homes.plan() == null ? executors.keySet().stream() : Arrays.stream(s.homes.plan().homes())).filter(home -> !leaving.contains(home))
         .map(known::get).toList();
   }
 
@@ -162,7 +162,7 @@ public final class Coordinator {
     ShuffleLedger s = shuffles.remove(shuffle);
     if (s != null) {
       registered.computeIfPresent(shuffle, (id, r) -> new Registered(r.maps, r.partitions, r.dependency,
-          (s.homes().plan() == null ? r.firstEpoch : s.homes().plan().epoch()) + 1));
+          Math.max(r.firstEpoch, s.homes.epoch()) + 1));
     }
   }
 
@@ -188,17 +188,17 @@ public final class Coordinator {
       attemptsRefused++;
       return new CommitResult(false, false, null, sizes, 0);
     }
-    boolean planned = s.homes().plan() != null;
+    boolean planned = s.homes.plan() != null;
     StatusShaper.Status status = s.commit(attempt, records, millis, sizes, digest, executors(), planShare);
-    if (!planned && s.homes().plan() != null) {
+    if (!planned && s.homes.plan() != null) {
       announce(s);
     }
-    if (s.allCommitted() && s.commits() == s.maps) {
-      announcer.log("shuffle " + shuffle + " is written: " + s.homes().describe());
+    if (s.homes.allWritten() && s.commits() == s.maps) {
+      announcer.log("shuffle " + shuffle + " is written: " + s.homes.describe());
       shufflesWritten++;
-      lastWritten = s.homes().balance();
+      lastWritten = s.homes.balance();
     }
-    return new CommitResult(true, s.allCommitted(), location(s, status.location()), status.sizes(), s.digest(attempt).rows());
+    return new CommitResult(true, s.homes.allWritten(), location(s, status.location()), status.sizes(), s.digest(attempt).rows());
   }
 
   /**
@@ -217,10 +217,10 @@ public final class Coordinator {
 
   private Plan plan(int shuffle) {
     ShuffleLedger s = ledger(shuffle);
-    if (s.homes().plan() == null && s.homes().decide(executors()) != null) {
+    if (s.homes.plan() == null && s.homes.decide(executors()) != null) {
       announce(s);
     }
-    return s.homes().plan();
+    return s.homes.plan();
   }
 
   /**
@@ -233,16 +233,16 @@ public final class Coordinator {
     ShuffleLedger s = ledger(shuffle);
     require(start >= 0 && start <= end && end <= s.partitions, "partitions " + start + " to " + end, s);
     logLosses(s);
-    if (!s.replaced().isEmpty() && outputs.unregister(shuffle, s.replaced())) { // a map status of one came late
-      s.statusesFrom(outputs.trackerEpoch());
+    if (!s.replaced.isEmpty() && outputs.unregister(shuffle, s.replaced)) { // a map status of one came late
+      s.statusesFrom = outputs.trackerEpoch();
     }
-    return statusesFrom >= s.statusesFrom() && s.readers().begins(attempt, stage) ? locate(shuffle, start, end) : null;
+    return statusesFrom >= s.statusesFrom && s.readers.begins(attempt, stage) ? locate(shuffle, start, end) : null;
   }
 
   /** A task attempt has read its input. False if a part of that was replaced meanwhile, so that the task must fail. */
   public synchronized boolean readingEnds(int shuffle, long attempt) {
     ShuffleLedger s = shuffles.get(shuffle);
-    return s == null || s.readers().ends(attempt);
+    return s == null || s.readers.ends(attempt);
   }
 
   /** A task has succeeded, as Spark sees it. */
@@ -252,7 +252,7 @@ public final class Coordinator {
 
   /** The results of a stage that writes no map output have been delivered. */
   public synchronized void stageDelivered(int stage) {
-    shuffles.values().forEach(s -> s.readers().delivered(stage));
+    shuffles.values().forEach(s -> s.readers.delivered(stage));
   }
 
   private Location locate(int shuffle, int start, int end) {
@@ -278,15 +278,15 @@ public final class Coordinator {
     ShuffleLedger s = ledger(shuffle);
     require(partition >= 0 && partition < s.partitions, "partition " + partition, s);
     incompleteReads++;
-    boolean moved = home != null && s.homes().plan() != null
-        && (!s.homes().plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
+    boolean moved = home != null && s.homes.plan() != null
+        && (!s.homes.plan().homes()[partition].equals(home) || loseHome(s, home, reason, Set.of()));
     if (moved && s.whole(partition, winners.values())) {
       return true;
     }
     if (s.missing(partition, winners.values())) {
       BitSet one = new BitSet();
       one.set(partition);
-      s.lost(s.homes().plan() == null ? reason : s.homes().plan().homes()[partition], reason, s.known(winners.values()), one, new BitSet());
+      s.lost(s.homes.plan() == null ? reason : s.homes.plan().homes()[partition], reason, s.known(winners.values()), one, new BitSet());
     }
     announcer.detail(() -> "shuffle " + shuffle + " partition " + partition + ": " + reason + "; the map outputs " + winners.keySet()
         + " will be made again");
@@ -312,7 +312,7 @@ public final class Coordinator {
   /** Changes whenever something new may have to be delivered: with every commit, and with every plan. */
   public synchronized long version(int shuffle) {
     ShuffleLedger s = shuffles.get(shuffle);
-    return s == null ? 0 : s.commits() + ((long) (s.homes().plan() == null ? 0 : s.homes().plan().epoch()) << 32);
+    return s == null ? 0 : s.commits() + ((long) s.homes.epoch() << 32);
   }
 
   public synchronized void flushed(int shuffle, List<Long> attempts) {
@@ -347,7 +347,7 @@ public final class Coordinator {
     if (loss != null) {
       homesLost++;
       attempts.addAll(loss.attempts());
-      announcer.publish(placed(s.homes().plan(), loss.refill()));
+      announcer.publish(placed(s.homes.plan(), loss.refill()));
     }
     if (!attempts.isEmpty()) {
       outputs.unregister(s.id, attempts);
@@ -355,20 +355,20 @@ public final class Coordinator {
     BitSet held = loss == null ? new BitSet() : loss.partitions();
     s.lost(home, reason, attempts, held, loss == null ? new BitSet() : loss.refill());
     announcer.detail(() -> "shuffle " + s.id + ": " + reason + "; partitions " + held + " were there, map attempts " + attempts
-        + " have lost output: " + s.homes().describe());
+        + " have lost output: " + s.homes.describe());
     return loss != null;
   }
 
   /** A task uses the shuffle: the log names what was lost since the last one did. */
   private void logLosses(ShuffleLedger s) {
-    if (!s.losses().isEmpty()) {
-      announcer.log("shuffle " + s.id + ": " + s.losses().take());
+    if (!s.losses.isEmpty()) {
+      announcer.log("shuffle " + s.id + ": " + s.losses.take());
     }
   }
 
   private void announce(ShuffleLedger s) {
-    announcer.log("shuffle " + s.id + ": " + s.homes().describe());
-    announcer.publish(placed(s.homes().plan(), new BitSet()));
+    announcer.log("shuffle " + s.id + ": " + s.homes.describe());
+    announcer.publish(placed(s.homes.plan(), new BitSet()));
   }
 
   private PlanUpdate placed(Plan plan, BitSet refill) {

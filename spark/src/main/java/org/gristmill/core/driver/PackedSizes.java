@@ -10,15 +10,7 @@ import java.util.zip.Inflater;
  * the codes are kept as differences from those of another map, nearly all of which are 0 or 1, and deflated. A driver
  * keeps these for every map.
  */
-final class PackedSizes {
-  private final byte[] like;
-  private final byte[] packed;
-
-  private PackedSizes(byte[] like, byte[] packed) {
-    this.like = like;
-    this.packed = packed;
-  }
-
+record PackedSizes(byte[] like, byte[] packed) {
   /** @param like the codes of another map; they must not change */
   static PackedSizes of(byte[] codes, byte[] like) {
     byte[] differences = new byte[codes.length];

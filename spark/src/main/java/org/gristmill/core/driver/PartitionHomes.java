@@ -62,6 +62,11 @@ final class PartitionHomes {
     return plan;
   }
 
+  /** The epoch of the plan; 0 if there is none. */
+  int epoch() {
+    return plan == null ? 0 : plan.epoch();
+  }
+
   /** True if every map has been written once. */
   boolean allWritten() {
     return written == maps;

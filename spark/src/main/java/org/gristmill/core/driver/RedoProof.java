@@ -68,10 +68,10 @@ final class RedoProof {
       return true;
     }
     outputsReplaced += difference.partial() ? 0 : 1;
-    logFirst(s.replaced().isEmpty(), () -> difference.details() + "; all of the earlier output is replaced");
+    logFirst(s.replaced.isEmpty(), () -> difference.details() + "; all of the earlier output is replaced");
     distrust(s, difference);
     revoke(s, difference.first());
-    undo(s.readers().replaced(), difference);
+    undo(s.readers.replaced(), difference);
     return !difference.partial();
   }
 
@@ -100,7 +100,7 @@ final class RedoProof {
   private void distrust(ShuffleLedger s, ShuffleLedger.Difference difference) {
     if (!s.isDistrusted() && s.hasTolerated()) {
       s.mixed().forEach(attempt -> revoke(s, attempt));
-      undo(s.readers().replaced(), difference);
+      undo(s.readers.replaced(), difference);
     }
     s.distrust();
   }
@@ -110,7 +110,7 @@ final class RedoProof {
     Set<Long> revoked = s.revoke(attempt);
     if (!revoked.isEmpty()) {
       outputs.unregister(s.id, revoked);
-      s.statusesFrom(outputs.trackerEpoch());
+      s.statusesFrom = outputs.trackerEpoch();
     }
     return !revoked.isEmpty();
   }

@@ -49,18 +49,22 @@ final class ShuffleLedger {
   private final Dependency dependency;
   private final Recovery recovery;
   private final int firstEpoch;
-  private final PartitionHomes homes;
+  final PartitionHomes homes;
   private final StatusShaper shaper;
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
-  private final Set<Long> replaced = new HashSet<>();
-  private final ReaderTasks readers = new ReaderTasks();
-  private final Losses losses = new Losses();
+  final Set<Long> replaced = new HashSet<>(); // were revoked; Spark may note a map status of theirs that comes late
+  final ReaderTasks readers = new ReaderTasks();
+  final Losses losses = new Losses();
   private byte[] typical; // size codes of the first map that has committed
   private int commits;
   private final Set<Long> tolerated = new HashSet<>(); // differ from the attempt before them in values only
   private boolean differs; // a map has run again, and its records may be in other partitions
-  private long statusesFrom;
+  /**
+   * Readers must have map statuses from this epoch of Spark's map output tracker on; older ones may name attempts that
+   * were revoked.
+   */
+  long statusesFrom;
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
@@ -82,17 +86,9 @@ final class ShuffleLedger {
     shaper = new StatusShaper(maps, partitions);
   }
 
-  PartitionHomes homes() {
-    return homes;
-  }
-
   /** Counts up with every commit. */
   int commits() {
     return commits;
-  }
-
-  boolean allCommitted() {
-    return homes.allWritten();
   }
 
   /** An attempt begins: what must it emit? */
@@ -227,27 +223,6 @@ final class ShuffleLedger {
     return first;
   }
 
-  /** Attempts that were revoked; Spark may note a map status of theirs that comes late. */
-  Set<Long> replaced() {
-    return replaced;
-  }
-
-  ReaderTasks readers() {
-    return readers;
-  }
-
-  /**
-   * ReaderTasks must have map statuses from this epoch of Spark's map output tracker on; older ones may name attempts
-   * that were revoked.
-   */
-  long statusesFrom() {
-    return statusesFrom;
-  }
-
-  void statusesFrom(long trackerEpoch) {
-    statusesFrom = trackerEpoch;
-  }
-
   /** The digest of what stands for an attempt that has committed. */
   Digest digest(long attempt) {
     return attempts.get(attempt).digest;
@@ -276,7 +251,7 @@ final class ShuffleLedger {
     }
     Plan plan = homes.decideInTime(executors, planShare);
     StatusShaper.Status status = before == null
-        ? shaper.first(sizes, a.executor, plan, allCommitted() || executors.size() == 1)
+        ? shaper.first(sizes, a.executor, plan, homes.allWritten() || executors.size() == 1)
         : shaper.again(sizes, before.wrote, before.reported, a.executor, plan);
     a.reported = status.sizes() == sizes ? a.wrote : packed(SizeCode.encode(status.sizes()), before == null ? null : before.reported);
     a.empty = status.empty().isEmpty() ? Attempt.NOTHING : status.empty();
@@ -383,10 +358,6 @@ final class ShuffleLedger {
   /** Those that are attempts of this shuffle. */
   Set<Long> known(Collection<Long> ids) {
     return ids.stream().filter(attempts::containsKey).collect(Collectors.toSet());
-  }
-
-  Losses losses() {
-    return losses;
   }
 
   /** True if nothing that these attempts have in the partition is known to be lost. */

@@ -1,6 +1,9 @@
 package org.gristmill.core.format;
 
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Map;
@@ -13,8 +16,8 @@ import org.gristmill.core.plan.PlanUpdate;
  * What driver and executors say to each other. They travel as byte arrays, because an executor's RPC layer is older
  * than the jars that {@code --jars} adds and could not load classes of ours.
  *
- * <p>A message is its kind (one byte, {@link MessageKind}) and its fields in the order of the record, each as its type
- * is written ({@link MessageOutput}, {@link MessageInput}).
+ * <p>A message is its kind (one byte) and its fields in the order of the record, each in the form of its type
+ * ({@link MessageFields}).
  */
 public sealed interface Message {
   /** Executor to driver: I can be a home. An endpoint reference travels with it. */
@@ -99,7 +102,7 @@ public sealed interface Message {
   static byte[] encode(Message message) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try {
-      MessageKind.write(message, new MessageOutput(bytes));
+      MessageFields.write(message, new DataOutputStream(bytes));
     } catch (IOException e) {
       throw new UncheckedIOException(e); // a byte array does not fail
     }
@@ -108,11 +111,10 @@ public sealed interface Message {
 
   static Message decode(byte[] bytes) {
     try {
-      return MessageKind.read(new MessageInput(bytes));
-    } catch (IOException e) {
-      throw new UncheckedIOException("a message of " + bytes.length + " bytes cannot be read", e);
-    } catch (IndexOutOfBoundsException e) { // an executor by its place in a list that has no such place
-      throw new UncheckedIOException("a message of " + bytes.length + " bytes cannot be read", new IOException(e));
+      return MessageFields.read(new DataInputStream(new ByteArrayInputStream(bytes)));
+    } catch (IOException | IndexOutOfBoundsException e) { // an executor by its place in a list that has no such place
+      throw new UncheckedIOException("a message of " + bytes.length + " bytes cannot be read",
+          e instanceof IOException io ? io : new IOException(e));
     }
   }
 }

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.function.IntFunction;
 import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.format.Segment;
 import org.gristmill.core.lifecycle.MonitoredThread;
@@ -25,16 +26,6 @@ import org.gristmill.core.plan.Settings;
  * later one. So no thread waits for a thread that has ended.
  */
 final class DiskStore implements AutoCloseable {
-  /** Makes the file of a shuffle, which is created when it is first written. */
-  interface FileMaker {
-    FileChain file(int shuffle);
-  }
-
-  /** Told once for each shuffle that this lane can no longer store. */
-  interface FailureListener {
-    void storeFailed(int shuffle, IOException cause);
-  }
-
   private static final class Shuffle {
     final int id;
     final StoreLog log = new StoreLog();
@@ -53,8 +44,8 @@ final class DiskStore implements AutoCloseable {
 
   private static final int PIECE_BYTES = 1 << 18;
 
-  private final FileMaker files;
-  private final FailureListener listener;
+  private final IntFunction<FileChain> files;
+  private final PageStore.FailureListener listener;
   private final int appendBytes;
   private final long heldBytesMax;
   private final long timeoutMs;
@@ -66,7 +57,8 @@ final class DiskStore implements AutoCloseable {
   private IOException broken;
   private boolean closed;
 
-  DiskStore(String name, FileMaker files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
+  /** @param files makes the file of a shuffle, which is created when it is first written */
+  DiskStore(String name, IntFunction<FileChain> files, PageStore.FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
     this.files = files;
     this.listener = listener;
     this.appendBytes = appendBytes;
@@ -77,15 +69,13 @@ final class DiskStore implements AutoCloseable {
   }
 
   /** Takes segments of one shuffle; waits until all segments in memory fit into the limit. */
-  void receive(List<byte[]> segments, List<Segment.Header> headers) throws InterruptedException {
+  void receive(List<PartitionTail.Received> segments) throws InterruptedException {
     List<Shuffle> failed = new ArrayList<>(0);
     synchronized (this) {
       if (closed) {
         return;
       }
-      for (int i = 0; i < headers.size(); i++) {
-        add(segments.get(i), headers.get(i), failed);
-      }
+      segments.forEach(segment -> add(segment, failed));
       if (pressed()) {
         notifyAll();
       }
@@ -111,18 +101,19 @@ final class DiskStore implements AutoCloseable {
     }
   }
 
-  private void add(byte[] segment, Segment.Header header, List<Shuffle> failed) {
+  private void add(PartitionTail.Received segment, List<Shuffle> failed) {
+    Segment.Header header = segment.header();
     removed.seen(header.attempt());
     if (removed.concerns(header.shuffle(), header.attempt())) {
       return;
     }
-    Shuffle shuffle = shuffles.computeIfAbsent(header.shuffle(), id -> new Shuffle(id, files.file(id)));
+    Shuffle shuffle = shuffles.computeIfAbsent(header.shuffle(), id -> new Shuffle(id, files.apply(id)));
     if (broken != null) {
       fail(shuffle, broken, failed);
     }
     if (shuffle.failure == null) {
-      shuffle.log.add(segment, header, appendBytes);
-      heldBytes += segment.length;
+      shuffle.log.add(segment, appendBytes);
+      heldBytes += segment.bytes().length;
     }
   }
 

@@ -3,7 +3,9 @@ package org.gristmill.core.home;
 import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.gristmill.core.format.PartitionIndex;
 import org.gristmill.core.format.Segment;
 
@@ -39,7 +41,7 @@ public final class PageStore implements AutoCloseable {
       int first = d;
       lanes[d] = new DiskStore(String.valueOf(d), shuffle -> new FileChain(
           further -> file(files, first, (first + further) % disks, shuffle), disks, cause -> listener.diskFailed(shuffle, cause)),
-          listener::storeFailed, appendBytes, heldBytesMax / disks, timeoutMs);
+          listener, appendBytes, heldBytesMax / disks, timeoutMs);
     }
   }
 
@@ -56,22 +58,13 @@ public final class PageStore implements AutoCloseable {
    * Takes the segments of a parcel, all of one shuffle, and keeps their arrays. Blocks while the disks are too slow.
    */
   public void receive(List<byte[]> segments) throws IOException, InterruptedException {
-    List<List<byte[]>> ofDisk = new ArrayList<>();
-    List<List<Segment.Header>> headers = new ArrayList<>();
-    for (int d = 0; d < lanes.length; d++) {
-      ofDisk.add(new ArrayList<>());
-      headers.add(new ArrayList<>());
-    }
+    Map<DiskStore, List<PartitionTail.Received>> ofDisk = new LinkedHashMap<>();
     for (byte[] segment : segments) {
       Segment.Header header = Segment.header(segment, 0, segment.length);
-      int disk = header.partition() % lanes.length;
-      ofDisk.get(disk).add(segment);
-      headers.get(disk).add(header);
+      ofDisk.computeIfAbsent(lane(header.partition()), d -> new ArrayList<>()).add(new PartitionTail.Received(segment, header));
     }
-    for (int d = 0; d < lanes.length; d++) {
-      if (!headers.get(d).isEmpty()) {
-        lanes[d].receive(ofDisk.get(d), headers.get(d));
-      }
+    for (Map.Entry<DiskStore, List<PartitionTail.Received>> disk : ofDisk.entrySet()) {
+      disk.getKey().receive(disk.getValue());
     }
   }
 

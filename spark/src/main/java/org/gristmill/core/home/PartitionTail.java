@@ -6,39 +6,36 @@ import org.gristmill.core.format.Segment;
 
 /** Segments of one partition, end to end, in the memory of its home. */
 final class PartitionTail {
-  private final List<byte[]> segments = new ArrayList<>();
-  private final List<Segment.Header> headers = new ArrayList<>();
+  /** A segment that a home has received. */
+  record Received(byte[] bytes, Segment.Header header) {}
+
+  private final List<Received> segments = new ArrayList<>();
   private long length;
 
-  void add(byte[] segment, Segment.Header header) {
+  void add(Received segment) {
     segments.add(segment);
-    headers.add(header);
-    length += segment.length;
+    length += segment.bytes.length;
   }
 
   long length() {
     return length;
   }
 
-  List<byte[]> segments() {
+  List<Received> segments() {
     return segments;
-  }
-
-  List<Segment.Header> headers() {
-    return headers;
   }
 
   /** Copies {@code count} bytes from byte {@code from} on. */
   void copy(long from, byte[] into, int at, int count) {
     long skip = from;
     int copied = 0;
-    for (byte[] segment : segments) {
-      int here = (int) Math.min(segment.length - skip, count - copied);
+    for (Received segment : segments) {
+      int here = (int) Math.min(segment.bytes.length - skip, count - copied);
       if (here > 0) {
-        System.arraycopy(segment, (int) skip, into, at + copied, here);
+        System.arraycopy(segment.bytes, (int) skip, into, at + copied, here);
         copied += here;
       }
-      skip = Math.max(0, skip - segment.length);
+      skip = Math.max(0, skip - segment.bytes.length);
     }
   }
 }

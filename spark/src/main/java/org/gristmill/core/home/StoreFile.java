@@ -49,10 +49,11 @@ final class StoreFile implements Closeable {
   private void writeAll(StoreLog.Batch batch, ByteBuffer piece) throws IOException {
     piece.clear();
     for (PartitionTail tail : batch.tails()) {
-      for (byte[] segment : tail.segments()) {
-        for (int at = 0; at < segment.length;) {
-          int count = Math.min(segment.length - at, piece.remaining());
-          piece.put(segment, at, count);
+      for (PartitionTail.Received segment : tail.segments()) {
+        byte[] bytes = segment.bytes();
+        for (int at = 0; at < bytes.length;) {
+          int count = Math.min(bytes.length - at, piece.remaining());
+          piece.put(bytes, at, count);
           at += count;
           if (!piece.hasRemaining()) {
             write(piece);

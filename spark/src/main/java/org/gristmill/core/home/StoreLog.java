@@ -39,13 +39,14 @@ final class StoreLog {
   private int largestBytes;
 
   /** @param placeBytes size at which a tail gets its place */
-  void add(byte[] segment, Segment.Header header, int placeBytes) {
-    PartitionTail tail = growing.computeIfAbsent(header.partition(), k -> new PartitionTail());
-    tail.add(segment, header);
-    growingBytes += segment.length;
-    largestBytes = Math.max(largestBytes, segment.length);
+  void add(PartitionTail.Received segment, int placeBytes) {
+    int partition = segment.header().partition();
+    PartitionTail tail = growing.computeIfAbsent(partition, k -> new PartitionTail());
+    tail.add(segment);
+    growingBytes += segment.bytes().length;
+    largestBytes = Math.max(largestBytes, segment.bytes().length);
     if (tail.length() >= placeBytes) {
-      place(header.partition());
+      place(partition);
     }
   }
 
@@ -63,7 +64,8 @@ final class StoreLog {
     placed.put(end, tail);
     placedBytes += tail.length();
     List<PartitionIndex.Entry> entries = index.computeIfAbsent(partition, k -> new ArrayList<>());
-    for (Segment.Header h : tail.headers()) {
+    for (PartitionTail.Received segment : tail.segments()) {
+      Segment.Header h = segment.header();
       entries.add(new PartitionIndex.Entry(h.mapIndex(), h.attempt(), h.sequence(), h.last(), h.records(), end, h.segmentBytes()));
       end += h.segmentBytes();
     }

@@ -1,5 +1,6 @@
 package org.gristmill.core.read;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -130,13 +131,9 @@ public final class SelectedSegments {
     }
   }
 
-  /** The bytes that hold the present segment's body, at {@link #bodyAt} for {@link #bodyBytes}. */
-  public byte[] bytes() {
-    return now.bytes;
-  }
-
-  public int bodyAt() {
-    return now.at + Segment.HEADER_BYTES;
+  /** The present segment's body. */
+  public ByteArrayInputStream body() {
+    return new ByteArrayInputStream(now.bytes, now.at + Segment.HEADER_BYTES, bodyBytes());
   }
 
   public int bodyBytes() {

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntConsumer;
 import org.gristmill.core.lifecycle.MonitoredThread;
 import org.gristmill.core.lifecycle.UnavailableException;
 import org.gristmill.core.plan.Plan;
@@ -39,11 +40,6 @@ public final class Outbox implements AutoCloseable {
   /** Moves a parcel, given as its segments, to an executor; the future completes when the home has it. */
   public interface Transport {
     CompletableFuture<Void> send(String home, int shuffle, List<byte[]> parcel);
-  }
-
-  /** Asked for a plan when pages must leave and none is known; answers later through {@link #plan}. */
-  public interface PlanSource {
-    void wanted(int shuffle);
   }
 
   /** Sizes that steer the outbox; see the configuration table. {@code copies} is 2 if plans name replicas. */
@@ -95,7 +91,7 @@ public final class Outbox implements AutoCloseable {
 
   private final PagePool pool;
   private final Transport transport;
-  private final PlanSource plans;
+  private final IntConsumer planWanted;
   private final Limits limits;
   private final Map<Integer, Shuffle> shuffles = new HashMap<>();
   private final Map<String, Long> inFlight = new HashMap<>();
@@ -111,10 +107,14 @@ public final class Outbox implements AutoCloseable {
   private UnavailableException broken;
   private boolean closed;
 
-  public Outbox(PagePool pool, Transport transport, PlanSource plans, Limits limits) {
+  /**
+   * @param planWanted asked for the plan of a shuffle when pages must leave and none is known; {@link #plan} gets it
+   *     later
+   */
+  public Outbox(PagePool pool, Transport transport, IntConsumer planWanted, Limits limits) {
     this.pool = pool;
     this.transport = transport;
-    this.plans = plans;
+    this.planWanted = planWanted;
     this.limits = limits;
     sender = new MonitoredThread("gristmill-sender", this::send, this::broke);
     sender.start();
@@ -342,7 +342,7 @@ public final class Outbox implements AutoCloseable {
         if (s.plan == null) {
           if (all && !s.planWanted) {
             s.planWanted = true;
-            plans.wanted(e.getKey());
+            planWanted.accept(e.getKey());
           }
           continue;
         }

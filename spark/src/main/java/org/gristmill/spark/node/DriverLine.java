@@ -21,11 +21,8 @@ final class DriverLine implements AutoCloseable {
   private final Ask ask;
   private final String executorId;
   private final long timeoutMs;
-  private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(task -> {
-    Thread thread = new Thread(task, "gristmill-driver-calls");
-    thread.setDaemon(true);
-    return thread;
-  });
+  private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(
+      task -> ExecutorNode.daemon(task, "gristmill-driver-calls"));
 
   DriverLine(Ask ask, String executorId, long timeoutMs) {
     this.ask = ask;

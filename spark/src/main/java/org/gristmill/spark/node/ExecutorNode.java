@@ -393,7 +393,7 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
         () -> driver.isDone(new Message.StoreFailed(shuffle, executorId, reason)));
   }
 
-  private static Thread daemon(Runnable task, String name) {
+  static Thread daemon(Runnable task, String name) {
     Thread thread = new Thread(task, name);
     thread.setDaemon(true);
     return thread;

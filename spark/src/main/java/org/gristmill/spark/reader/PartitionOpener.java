@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.BiFunction;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 import org.gristmill.core.format.Message;
@@ -36,7 +37,7 @@ public final class PartitionOpener {
   private static final String REPLACED = "a map has run again and has written other records, so its map status is out of date";
 
   private final ExecutorNode node;
-  private final PartitionSources remote;
+  private final BiFunction<Executor, Integer, PartitionSource> remote;
   private final MapStatuses statuses;
   private final ReadMetrics metrics;
   private final int shuffle;
@@ -51,7 +52,9 @@ public final class PartitionOpener {
   private Location location;
   private boolean flushed;
 
-  public PartitionOpener(ExecutorNode node, PartitionSources remote, MapStatuses statuses, ReadMetrics metrics, TaskContext context,
+  /** @param remote gives access to a partition on another executor */
+  public PartitionOpener(ExecutorNode node, BiFunction<Executor, Integer, PartitionSource> remote, MapStatuses statuses, ReadMetrics metrics,
+      TaskContext context,
       int shuffle, boolean allMaps, int start, int end, SelectedSegments.Limits limits) {
     this.node = node;
     this.remote = remote;
@@ -95,7 +98,7 @@ public final class PartitionOpener {
       Executor home = location.homes().get(partition - start);
       PartitionSource source = home.id().equals(node.executorId())
           ? new PartitionSource.Local(node.store(), shuffle, partition)
-          : remote.remote(home, shuffle, partition);
+          : remote.apply(home, partition);
       try {
         PartitionIndex index = source.index();
         WinningSegments.Selection selection = WinningSegments.select(index, writers(partition));

@@ -1,9 +1,10 @@
 package org.gristmill.spark.reader;
 
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.SequenceInputStream;
 import java.util.ArrayDeque;
+import java.util.Enumeration;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.function.UnaryOperator;
@@ -112,11 +113,7 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
         return null;
       }
     } while (segments.bodyBytes() == 0);
-    return joined ? new JoinedBodies() : body();
-  }
-
-  private ByteArrayInputStream body() {
-    return new ByteArrayInputStream(segments.bytes(), segments.bodyAt(), segments.bodyBytes());
+    return joined ? new SequenceInputStream(new Bodies()) : segments.body();
   }
 
   private boolean advance() {
@@ -130,39 +127,19 @@ public final class RecordIterator extends AbstractIterator<Tuple2<Object, Object
     }
   }
 
-  /** The bodies of the present segment and all that follow it in the partition, end to end. */
-  private final class JoinedBodies extends InputStream {
-    private ByteArrayInputStream now = body();
+  /** The body of the present segment, and those of all that follow it in the partition. */
+  private final class Bodies implements Enumeration<InputStream> {
+    private boolean begun;
 
     @Override
-    public int read() {
-      int b;
-      do {
-        b = now.read();
-      } while (b < 0 && more());
-      return b;
+    public boolean hasMoreElements() {
+      return !begun || advance();
     }
 
     @Override
-    public int read(byte[] into, int offset, int length) {
-      int n;
-      do {
-        n = now.read(into, offset, length);
-      } while (n < 0 && more());
-      return n;
-    }
-
-    @Override
-    public int available() {
-      return now.available();
-    }
-
-    private boolean more() {
-      if (!advance()) {
-        return false;
-      }
-      now = body();
-      return true;
+    public InputStream nextElement() {
+      begun = true;
+      return segments.body();
     }
   }
 }

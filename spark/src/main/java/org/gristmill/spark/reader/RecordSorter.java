@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.NoSuchElementException;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.SizeEstimator;
 import org.apache.spark.util.TaskCompletionListener;
@@ -120,32 +121,17 @@ public final class RecordSorter<K, C> {
     if (places == null || given == count) {
       return 0;
     }
-    spilled = files.write(new Rest());
+    spilled = files.write(IntStream.range(given, count).mapToObj(i -> this.<Product2<K, C>>as(records[places[i]])).iterator());
     long freed = memory.used();
     metrics.spilled(freed, spilled.bytes());
     forget();
     return freed;
   }
 
-  /** The records in memory that were not given out yet. */
-  private final class Rest implements java.util.Iterator<Product2<K, C>> {
-    private int next = given;
-
-    @Override
-    public boolean hasNext() {
-      return next < count;
-    }
-
-    @Override
-    public Product2<K, C> next() {
-      return as(records[places[next++]]);
-    }
-  }
-
   private void release() {
     forget();
     if (spilled != null) {
-      spilled.close();
+      spilled.delete().run();
       spilled = null;
     }
   }

@@ -19,24 +19,8 @@ import scala.collection.Iterator;
  * </ol>
  * Segments of an attempt that fails on the way are in the pool or at their homes already; no reader will take them.
  */
-public final class MapOutputWriter<K, V, C> {
-  private final ExecutorNode node;
-  private final ShuffleDependency<K, V, C> dependency;
-  private final TaskContext context;
-  private final WriteMetrics metrics;
-  private final PartitionBuffers buffers;
-  private final RowChecksums checksums;
-
-  public MapOutputWriter(ExecutorNode node, ShuffleDependency<K, V, C> dependency, TaskContext context, WriteMetrics metrics,
-      PartitionBuffers buffers, RowChecksums checksums) {
-    this.node = node;
-    this.dependency = dependency;
-    this.context = context;
-    this.metrics = metrics;
-    this.buffers = buffers;
-    this.checksums = checksums;
-  }
-
+public record MapOutputWriter<K, V, C>(ExecutorNode node, ShuffleDependency<K, V, C> dependency, TaskContext context,
+    WriteMetrics metrics, PartitionBuffers buffers, RowChecksums checksums) {
   /** Writes all records and commits. Returns the content of the map status. */
   public Message.Committed write(Iterator<Product2<K, V>> records) throws IOException {
     long start = System.nanoTime();

@@ -33,7 +33,7 @@ class FileChainTest {
 
   private static StoreLog.Batch batch(long position, byte[] segment) throws IOException {
     PartitionTail tail = new PartitionTail();
-    tail.add(segment, Segment.header(segment, 0, segment.length));
+    tail.add(new PartitionTail.Received(segment, Segment.header(segment, 0, segment.length)));
     return new StoreLog.Batch(position, List.of(tail));
   }
 

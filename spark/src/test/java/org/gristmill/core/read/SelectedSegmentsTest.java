@@ -71,7 +71,7 @@ class SelectedSegmentsTest {
     SelectedSegments segments = new SelectedSegments(source, source.index().entries(), limits, UNCOUNTED);
     StringBuilder read = new StringBuilder();
     for (int i = 0; i < most && segments.next(); i++) {
-      read.append(new String(segments.bytes(), segments.bodyAt(), segments.bodyBytes(), StandardCharsets.US_ASCII)).append(' ');
+      read.append(new String(segments.body().readAllBytes(), StandardCharsets.US_ASCII)).append(' ');
     }
     return read.toString();
   }

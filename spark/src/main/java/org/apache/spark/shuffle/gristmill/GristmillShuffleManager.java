@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiFunction;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -25,16 +26,17 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.gristmill.core.driver.Coordinator;
+import org.gristmill.core.plan.Executor;
 import org.gristmill.core.plan.Recovery;
 import org.gristmill.core.plan.SettingNames;
 import org.gristmill.core.plan.Settings;
+import org.gristmill.core.read.PartitionSource;
 import org.gristmill.core.read.SelectedSegments;
 import org.gristmill.spark.node.ExecutorNode;
 import org.gristmill.spark.node.FallbackLog;
 import org.gristmill.spark.node.FallbackReason;
 import org.gristmill.spark.reader.MapStatuses;
 import org.gristmill.spark.reader.PartitionOpener;
-import org.gristmill.spark.reader.PartitionSources;
 import org.gristmill.spark.reader.RecordIterator;
 import org.gristmill.spark.writer.MapOutputWriter;
 import org.gristmill.spark.writer.PartitionBuffers;
@@ -171,8 +173,8 @@ public final class GristmillShuffleManager implements SparkTransfer {
     int shuffle = handle.shuffleId();
     ExecutorNode here = node();
     SparkReader.Metrics numbers = new SparkReader.Metrics(metrics, context);
-    PartitionSources remote = (home, of, partition) -> new RemoteSource(env.blockManager().blockTransferService(), here.fetchTimeout(), metrics, home,
-        of, partition);
+    BiFunction<Executor, Integer, PartitionSource> remote = (home, partition) -> new RemoteSource(env.blockManager().blockTransferService(),
+        here.fetchTimeout(), metrics, home, shuffle, partition);
     MapStatuses statuses = new SparkStatuses(env.mapOutputTracker(), shuffle, startMap, endMap, startPartition, endPartition);
     PartitionOpener opener = new PartitionOpener(here, remote, statuses, numbers, context, shuffle,
         startMap == 0 && endMap == Integer.MAX_VALUE, startPartition, endPartition, limits(ours));

@@ -9,14 +9,8 @@ import org.gristmill.core.send.PagePool;
  * The page pool's memory as Spark's memory manager sees it: storage memory, because it outlives tasks. It can push out
  * cached blocks and borrow what execution leaves free, and is not pushed out itself.
  */
-final class PoolMemory implements PagePool.Reservation {
+record PoolMemory(MemoryManager manager) implements PagePool.Reservation {
   private static final TestBlockId NAME = new TestBlockId("gristmill-page-pool"); // only ever shows in Spark's log
-
-  private final MemoryManager manager;
-
-  PoolMemory(MemoryManager manager) {
-    this.manager = manager;
-  }
 
   @Override
   public boolean acquire(long bytes) {

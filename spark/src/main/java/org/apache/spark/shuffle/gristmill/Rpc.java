@@ -6,6 +6,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.spark.rpc.RpcCallContext;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcTimeout;
@@ -25,12 +26,7 @@ final class Rpc {
   static final String EXECUTOR = "gristmill-executor-";
   private static final ClassTag<byte[]> BYTES = ClassTag$.MODULE$.apply(byte[].class);
 
-  /** Handles a message, which is bytes, or a pair of bytes and an endpoint reference. */
-  interface Handler {
-    void handle(Object message);
-  }
-
-  /** Answers such a message, now or later. */
+  /** Answers a message, which is bytes, or a pair of bytes and an endpoint reference, now or later. */
   interface Answerer {
     CompletionStage<? extends Message> answer(Object message);
   }
@@ -94,7 +90,7 @@ final class Rpc {
   }
 
   /** Nothing that is thrown reaches Spark's dispatcher, which would not go on after an error. */
-  static PartialFunction<Object, BoxedUnit> handling(Handler handler) {
+  static PartialFunction<Object, BoxedUnit> handling(Consumer<Object> handler) {
     return new AbstractPartialFunction<>() {
       @Override
       public boolean isDefinedAt(Object message) {
@@ -104,7 +100,7 @@ final class Rpc {
       @Override
       public BoxedUnit apply(Object message) {
         try {
-          handler.handle(message);
+          handler.accept(message);
         } catch (Throwable e) {
           LOG.error("A message could not be handled", e);
         }

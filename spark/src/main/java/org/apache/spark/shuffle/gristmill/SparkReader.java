@@ -18,26 +18,13 @@ import scala.collection.Iterator;
 /**
  * The records of a reduce task's partitions, aggregated and sorted as the shuffle asks, as Spark's own reader does it.
  */
-final class SparkReader<K, V, C> implements ShuffleReader<K, C> {
-  private final ShuffleDependency<K, V, C> dependency;
-  private final RecordIterator records;
-  private final TaskContext context;
-  private final BlockManager blocks;
-  private final Metrics metrics;
-
-  SparkReader(ShuffleDependency<K, V, C> dependency, RecordIterator records, TaskContext context, BlockManager blocks, Metrics metrics) {
-    this.dependency = dependency;
-    this.records = records;
-    this.context = context;
-    this.blocks = blocks;
-    this.metrics = metrics;
-  }
-
+record SparkReader<K, V, C>(ShuffleDependency<K, V, C> dependency, RecordIterator records, TaskContext context, BlockManager blocks,
+    Metrics metrics) implements ShuffleReader<K, C> {
   @Override
   public Iterator<Product2<K, C>> read() {
     Iterator<Product2<K, C>> result;
     if (dependency.keyOrdering().isDefined() && dependency.aggregator().isEmpty()) {
-      SpillFiles files = SpillFile.in(blocks, dependency.serializer().newInstance());
+      SpillFiles files = new SpillFile(blocks, dependency.serializer().newInstance());
       result = new RecordSorter<K, C>(context, SparkTaskMemory.of(context), files, metrics)
           .sort(interruptible(records), dependency.keyOrdering().get(), rest -> sparkSorted(as(rest)));
     } else if (dependency.keyOrdering().isDefined()) {

@@ -14,30 +14,28 @@ import scala.Product2;
 import scala.Tuple2;
 import scala.collection.Iterator;
 
-/** Records in a temporary file of Spark, compressed and encrypted as its settings say. */
-final class SpillFile<K, C> implements SpillFiles.Spilled<K, C> {
+/** Records in temporary files of Spark, compressed and encrypted as its settings say. */
+record SpillFile(BlockManager blocks, SerializerInstance serializer) implements SpillFiles {
   private static final int BUFFER_BYTES = 1 << 15;
 
-  private final File file;
-  private final long bytes;
-  private final DeserializationStream stream;
-  private final Iterator<Tuple2<Object, Object>> records;
-
-  private SpillFile(BlockManager blocks, SerializerInstance serializer, java.util.Iterator<Product2<K, C>> from) throws IOException {
+  @Override
+  @SuppressWarnings("unchecked") // the records are those that were written
+  public <K, C> Spilled<K, C> write(java.util.Iterator<Product2<K, C>> from) throws IOException {
     Tuple2<TempLocalBlockId, File> block = blocks.diskBlockManager().createTempLocalBlock();
-    file = block._2();
+    File file = block._2();
     try {
-      stream = written(blocks, serializer, block._1(), from);
+      DeserializationStream stream = written(block._1(), file, from);
+      return new Spilled<>((Iterator<Product2<K, C>>) (Iterator<?>) stream.asKeyValueIterator(), file.length(), () -> {
+        stream.close();
+        file.delete(); // if that fails, Spark deletes it with its folder for temporary files
+      });
     } catch (Throwable e) {
       file.delete();
       throw e;
     }
-    bytes = file.length();
-    records = stream.asKeyValueIterator();
   }
 
-  private DeserializationStream written(BlockManager blocks, SerializerInstance serializer, TempLocalBlockId block,
-      java.util.Iterator<Product2<K, C>> from) throws IOException {
+  private <K, C> DeserializationStream written(TempLocalBlockId block, File file, java.util.Iterator<Product2<K, C>> from) throws IOException {
     try (DiskBlockObjectWriter out = blocks.getDiskWriter(block, file, serializer, BUFFER_BYTES, new ShuffleWriteMetrics())) {
       while (from.hasNext()) {
         Product2<K, C> record = from.next();
@@ -46,31 +44,5 @@ final class SpillFile<K, C> implements SpillFiles.Spilled<K, C> {
       out.commitAndGet();
     }
     return serializer.deserializeStream(blocks.serializerManager().wrapStream(block, new FileInputStream(file)));
-  }
-
-  static SpillFiles in(BlockManager blocks, SerializerInstance serializer) {
-    return new SpillFiles() {
-      @Override
-      public <K, C> Spilled<K, C> write(java.util.Iterator<Product2<K, C>> from) throws IOException {
-        return new SpillFile<>(blocks, serializer, from);
-      }
-    };
-  }
-
-  @Override
-  @SuppressWarnings("unchecked") // the records are those that were written
-  public Iterator<Product2<K, C>> records() {
-    return (Iterator<Product2<K, C>>) (Iterator<?>) records;
-  }
-
-  @Override
-  public long bytes() {
-    return bytes;
-  }
-
-  @Override
-  public void close() {
-    stream.close();
-    file.delete(); // if that fails, Spark deletes it with its folder for temporary files
   }
 }

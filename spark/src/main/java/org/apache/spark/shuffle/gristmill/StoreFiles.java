@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.IntStream;
 import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.DiskBlockManager;
 import org.gristmill.core.home.PageStore;
@@ -19,11 +20,8 @@ final class StoreFiles implements PageStore.FileChooser {
   /** @param ending of the files' names */
   StoreFiles(BlockManager blocks, String ending) {
     DiskBlockManager disks = blocks.diskBlockManager();
-    folders = new Path[disks.localDirs().length];
+    folders = IntStream.range(0, disks.localDirs().length).mapToObj(disk -> folder(disks, disk)).toArray(Path[]::new);
     this.ending = ending;
-    for (int disk = 0; disk < folders.length; disk++) {
-      folders[disk] = folder(disks, disk);
-    }
   }
 
   /** Spark hashes a file's name to a disk: try names until it is the one wanted. */

@@ -77,7 +77,7 @@ class RecordSorterTest {
   }
 
   private static RecordSorter<Integer, Integer> sorter() {
-    SpillFiles files = SpillFile.in(SparkEnv.get().blockManager(), new JavaSerializer(SparkEnv.get().conf()).newInstance());
+    SpillFiles files = new SpillFile(SparkEnv.get().blockManager(), new JavaSerializer(SparkEnv.get().conf()).newInstance());
     TaskMemory.Lender lender = SparkTaskMemory.of(TaskContext.get());
     return new RecordSorter<>(TaskContext.get(), spill -> memory = lender.lend(spill), files,
         new SparkReader.Metrics(new TempShuffleReadMetrics(), TaskContext.get()));
