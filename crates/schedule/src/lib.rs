@@ -8,7 +8,6 @@
 //!  uncounted     demands on a machine that counts nothing (beyond the paper)
 //!  know          what is known of programs
 //!  decide        which programs run; `decide/beyond` goes beyond the paper
-//!  simulation    a machine in memory
 //! ```
 //!
 //! README.md explains how they work together, with the formulas.
@@ -19,7 +18,6 @@ mod machine;
 mod uncounted;
 mod know;
 mod decide;
-pub mod simulation;
 
 pub use decide::beyond::gate::GateRule;
 pub use decide::beyond::pairings::PairRule;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use gristmill_schedule::simulation::{Cursor, Ground, Trace};
 use gristmill_schedule::{
     Key, Knowledge, Learned, Learning, ProgramWork, Reason, Settings, Store, ideal_average_bandwidth,
 };
@@ -13,6 +12,7 @@ use super::exact::Profiled;
 use super::group::{Nothing, Outcome, Programs, run_group};
 use super::offline::{Measured, Polynomial};
 use super::paper::{BENCHMARKS, Benchmark, OVERHEAD};
+use super::simulation::{Cursor, Ground, Trace};
 use super::table_2::accuracy;
 
 /// A source of knowledge.

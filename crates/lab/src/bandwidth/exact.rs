@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gristmill_schedule::simulation::{Cursor, Trace};
 use gristmill_schedule::{Arrival, Forecast, Key, Knowledge, Limits, ProgramId, Progress, Quantum};
+
+use super::simulation::{Cursor, Trace};
 
 /// The profiles, and the positions of current executions in them.
 #[derive(Clone, Debug)]

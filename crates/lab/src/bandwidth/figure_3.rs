@@ -1,11 +1,11 @@
 //! Figure 3: the share of its speed that a program keeps, by the three states of little contention.
 
 use fastrand::Rng;
-use gristmill_schedule::simulation::{Bus, Ground, Simulated, Submission};
 use gristmill_schedule::{Choice, Decision, Little, Machine, Thresholds};
 
 use super::group::Programs;
 use super::paper::{ALONE_US, BENCHMARKS};
+use super::simulation::{Bus, Ground, Simulated, Submission};
 
 /// One program in one quantum.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use gristmill_schedule::simulation::{Ground, Shape, Simulated, Submission, Trace};
 use gristmill_schedule::{
     Arrival, Cost, Forecast, Key, Knowledge, Limits, Machine, ProgramId, Progress, Quantum, Reason, Scheduler, Settings,
 };
 
 use super::paper::{BENCHMARKS, Benchmark};
+use super::simulation::{Ground, Shape, Simulated, Submission, Trace};
 
 /// Synthetic programs from a seed, with the mean demands and numbers of phases of the paper's table 2.
 #[derive(Clone, Debug)]

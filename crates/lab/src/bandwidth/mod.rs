@@ -3,6 +3,7 @@
 //! Each experiment is a function whose result is data.
 //!
 //! ```text
+//!  simulation   a machine in memory, whose clock jumps
 //!  paper        its programs and groups, as data
 //!  interval     confidence intervals of means
 //!  group        runs a group once
@@ -18,6 +19,7 @@
 //!  simulate     `gristmill-lab simulate`
 //! ```
 
+mod simulation;
 mod paper;
 mod interval;
 mod group;

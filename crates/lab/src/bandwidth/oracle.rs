@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gristmill_schedule::simulation::{Bus, Ground, Trace};
 use gristmill_schedule::{Key, Settings};
 
 use super::exact::Profiled;
 use super::group::{Nothing, run_group};
 use super::offline::solved;
+use super::simulation::{Bus, Ground, Trace};
 
 /// Returns the least time in which all programs of a group end. `works` holds demands and times alone.
 pub fn least_time_us(bus: &Bus, processors: usize, works: &[(f64, f64)]) -> f64 {

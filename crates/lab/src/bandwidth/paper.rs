@@ -120,7 +120,7 @@ pub const GROUPS: [Group; 10] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_schedule::simulation::Ground;
+    use crate::bandwidth::simulation::Ground;
     use gristmill_schedule::{ProgramWork, ideal_average_bandwidth};
 
     #[test]

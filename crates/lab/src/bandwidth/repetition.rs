@@ -1,7 +1,6 @@
 //! Runs all experiments, one after another.
 
 use fastrand::Rng;
-use gristmill_schedule::simulation::Ground;
 
 use super::comparison::{Comparison, Method, Team, compare, train};
 use super::figure_3::{Point, figure_3};
@@ -10,6 +9,7 @@ use super::interval::Interval;
 use super::oracle::{Small, small_groups};
 use super::paper::{ALONE_US, GROUPS};
 use super::scale::{Scale, scale};
+use super::simulation::Ground;
 use super::table_2::{Covered, LOADS, table_2};
 
 /// The extent of the simulation.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use gristmill_schedule::simulation::{Bus, Ground, Trace};
 use gristmill_schedule::{Cost, Key, Learned, Learning, Settings};
 
 use super::group::{Programs, run_group};
 use super::paper::{BENCHMARKS, OVERHEAD};
+use super::simulation::{Bus, Ground, Trace};
 use super::table_2::table_2;
 
 /// The result.

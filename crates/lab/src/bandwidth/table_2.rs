@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use gristmill_schedule::simulation::{Ground, Simulated, Submission};
 use gristmill_schedule::{Learned, Learning, Little, Machine, Scheduler, Settings, Store};
 
 use super::group::Programs;
 use super::paper::BENCHMARKS;
+use super::simulation::{Ground, Simulated, Submission};
 
 /// The number of programs that run at the same time on eight processors. The paper calls its loads low, medium and
 /// high; the numbers are not legible in our copy.

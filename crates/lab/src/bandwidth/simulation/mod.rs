@@ -1,4 +1,4 @@
-//! A machine in memory whose clock jumps: the second implementor of [`crate::Machine`].
+//! A machine in memory whose clock jumps: the second implementor of [`gristmill_schedule::Machine`].
 //!
 //! ```text
 //!  trace     the behaviour of a program alone: segments of code, each with a demand
@@ -15,5 +15,5 @@ mod linux;
 mod machine;
 
 pub use bus::Bus;
-pub use machine::{Finished, Ground, Simulated, Submission, Truth};
+pub use machine::{Ground, Simulated, Submission};
 pub use trace::{Cursor, Shape, Trace};

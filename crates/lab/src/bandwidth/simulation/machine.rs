@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use fastrand::Rng;
+use gristmill_schedule::{Arrival, Choice, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran};
 
 use super::bus::Bus;
 use super::linux::Linux;
 use super::trace::{Cursor, Trace, normal};
-use crate::machine::{Arrival, Choice, Counts, Decision, Ended, Key, Limits, Machine, ProgramId, Quantum, Ran};
 
 /// The properties of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,7 +100,6 @@ pub struct Simulated {
     linux: Linux,
     finished: Vec<Finished>,
     last: Vec<Truth>,
-    busy_us: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -141,7 +140,6 @@ impl Simulated {
             linux: Linux::new(ground.processors),
             finished: Vec::new(),
             last: Vec::new(),
-            busy_us: 0.0,
         };
         submissions.sort_by(|a, b| a.at_us.total_cmp(&b.at_us));
         for submission in submissions {
@@ -179,16 +177,6 @@ impl Simulated {
         &self.last
     }
 
-    /// The processor time that programs used.
-    pub fn busy_us(&self) -> f64 {
-        self.busy_us
-    }
-
-    /// Returns the trace of a program and its position in it.
-    pub fn place(&self, id: ProgramId) -> Option<(&Arc<Trace>, Cursor)> {
-        self.begun.get(&id).map(|execution| (&execution.trace, execution.cursor))
-    }
-
     /// Returns the programs that have a processor in a step, with the number of their running threads.
     fn occupants(&mut self, run: &Choice, step: usize) -> Vec<(ProgramId, usize)> {
         let begun = &self.begun;
@@ -221,7 +209,6 @@ impl Simulated {
         let busy: usize = occupants.iter().map(|(_, threads)| threads).sum();
         let others = (busy.saturating_sub(1)) as f64 / (self.ground.processors.max(2) - 1) as f64;
         let shared = 1.0 + self.ground.sharing * others;
-        self.busy_us += busy as f64 * step_us;
         // 1. What all demand, and the resulting speeds.
         let demands: Vec<f64> = occupants
             .iter()
@@ -368,8 +355,8 @@ impl Machine for Simulated {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trace::Shape;
     use super::*;
-    use crate::simulation::Shape;
 
     const GROUND: fn() -> Ground = || Ground { sharing: 0.0, noise: 0.0, processors: 2, ..Ground::paper() };
 
@@ -431,7 +418,7 @@ mod tests {
         let shape =
             Shape { bandwidth: 30.0, phases: 9, alone_us: 3e6, spread: 0.5, threads: 1, waits: 0.0, core_peak: 62.0 };
         let trace = Trace::new(&shape, &mut Rng::with_seed(1));
-        let requests = trace.requests();
+        let requests = trace.left(Cursor::default()).requests;
         let submissions = (0..5).map(|_| submission(0.0, trace.clone())).collect();
         let quanta = run(&mut Simulated::new(GROUND(), submissions, 1), |_| Choice::System);
         for id in (0..5).map(ProgramId) {

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-
-use crate::machine::ProgramId;
+use gristmill_schedule::ProgramId;
 
 /// The queues of all processors. A program is in them once per thread.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! The behaviour of a program alone: a sequence of segments, the same in each execution with the same input.
 
 use fastrand::Rng;
-
-use crate::know::work::ProgramWork;
+use gristmill_schedule::ProgramWork;
 
 /// The shape of a synthetic program.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,11 +114,6 @@ impl Trace {
     /// The time alone.
     pub fn alone_us(&self) -> f64 {
         self.segments.iter().map(|segment| segment.alone_us).sum()
-    }
-
-    /// The number of requests alone.
-    pub fn requests(&self) -> f64 {
-        self.segments.iter().map(|segment| segment.alone_us * segment.demand).sum()
     }
 
     /// Advances by this many instructions.
@@ -254,7 +248,8 @@ mod tests {
         for (seed, bandwidth) in [(1, 0.5), (2, 20.0), (3, 52.1)] {
             let trace = Trace::new(&Shape { bandwidth, ..SHAPE }, &mut Rng::with_seed(seed));
             assert!((trace.alone_us() - 10e6).abs() < 1.0);
-            assert!((trace.requests() / 10e6 / bandwidth - 1.0).abs() < 0.01, "{}", trace.requests() / 10e6);
+            let requests = trace.left(Cursor::default()).requests;
+            assert!((requests / 10e6 / bandwidth - 1.0).abs() < 0.01, "{}", requests / 10e6);
         }
     }
 
@@ -267,7 +262,10 @@ mod tests {
     #[test]
     fn the_demand_ahead_is_the_mean_of_the_next_segments() {
         let trace = Trace::new(&SHAPE, &mut Rng::with_seed(3));
-        assert!((trace.demand(Cursor::default(), 20e6) - trace.requests() / trace.alone_us()).abs() < 1e-6);
+        assert!(
+            (trace.demand(Cursor::default(), 20e6) - trace.left(Cursor::default()).requests / trace.alone_us()).abs()
+                < 1e-6
+        );
         assert_eq!(trace.demand(Cursor::default(), 1.0), trace.demand_now(Cursor::default()).expect("it has begun"));
     }
 
