@@ -22,7 +22,7 @@ final class DriverLine implements AutoCloseable {
   private final String executorId;
   private final long timeoutMs;
   private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(
-      task -> ExecutorNode.daemon(task, "gristmill-driver-calls"));
+      task -> daemon(task, "gristmill-driver-calls"));
 
   DriverLine(Ask ask, String executorId, long timeoutMs) {
     this.ask = ask;
@@ -70,5 +70,11 @@ final class DriverLine implements AutoCloseable {
   @Override
   public void close() {
     later.shutdownNow();
+  }
+
+  static Thread daemon(Runnable task, String name) {
+    Thread thread = new Thread(task, name);
+    thread.setDaemon(true);
+    return thread;
   }
 }

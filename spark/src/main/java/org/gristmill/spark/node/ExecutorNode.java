@@ -57,8 +57,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final Map<String, Executor> homes = new ConcurrentHashMap<>();
   private final UnreachableExecutors unreachable = new UnreachableExecutors(LOG);
   private final AtomicLong parcels = new AtomicLong();
-  private final ExecutorService local = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-local"));
-  private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> daemon(task, "gristmill-refill"));
+  private final ExecutorService local = Executors.newSingleThreadExecutor(task -> DriverLine.daemon(task, "gristmill-local"));
+  private final ExecutorService refiller = Executors.newSingleThreadExecutor(task -> DriverLine.daemon(task, "gristmill-refill"));
   private final Map<Integer, Lineage> lineages = new ConcurrentHashMap<>(); // the newest that the driver has sent of each shuffle
   private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
   private final Map<Integer, Plan> givenAway = new ConcurrentHashMap<>(); // the last plan of each shuffle that this executor hands over
@@ -391,11 +391,5 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     String reason = "executor " + executorId + " cannot store: " + cause.getMessage();
     driver.untilDone("say that shuffle " + shuffle + " cannot be stored here",
         () -> driver.isDone(new Message.StoreFailed(shuffle, executorId, reason)));
-  }
-
-  static Thread daemon(Runnable task, String name) {
-    Thread thread = new Thread(task, name);
-    thread.setDaemon(true);
-    return thread;
   }
 }
