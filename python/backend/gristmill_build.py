@@ -1,4 +1,4 @@
-"""Builds wheels: maturin the package, cargo the command `gristmill`, and javac the shuffle for Spark.
+"""Builds wheels: maturin the package, cargo the command `gristmill`, and javac the shuffle for Spark; and the source archive.
 
 Settings (`pip wheel . -C NAME=VALUE`):
     profile     cargo's profile; by default `release`
@@ -9,11 +9,14 @@ Settings (`pip wheel . -C NAME=VALUE`):
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,7 +53,36 @@ def build_editable(wheel_directory: str, config_settings: Settings = None, metad
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
-    raise RuntimeError("there is no source archive: install gristmill from a clone, or build a wheel")
+    """Packs all files but the results of benchmarks. The same commit gives the same bytes."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        info = Path(folder, maturin.prepare_metadata_for_build_wheel(folder), "METADATA").read_bytes()
+    name = info.decode().partition("\nName: ")[2].partition("\n")[0]
+    version = info.decode().partition("\nVersion: ")[2].partition("\n")[0]
+    top = f"{name}-{version}"
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for file in _sources():
+            _add(archive, f"{top}/{file}", file.read_bytes(), file.stat().st_mode)
+        _add(archive, f"{top}/PKG-INFO", info, 0o644)
+    Path(sdist_directory, f"{top}.tar.gz").write_bytes(gzip.compress(packed.getvalue(), mtime=0))
+    return f"{top}.tar.gz"
+
+
+def _sources() -> list[Path]:
+    """The files of a clone, or of an unpacked source archive, in a fixed order."""
+    if Path(".git").exists():
+        listed = subprocess.run(["git", "ls-files", "-z"], check=True, stdout=subprocess.PIPE, text=True).stdout
+        files = [Path(name) for name in listed.split("\0") if name]
+    else:
+        files = [path for path in Path().rglob("*") if path.is_file() and path.parts[0] != "target" and path.name != "PKG-INFO"]
+    return sorted(path for path in files if path.parts[:2] != ("bench", "runs") and path.exists())
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), 0o755 if mode & 0o100 else 0o644
+    archive.addfile(entry, io.BytesIO(content))
 
 
 def _prepared(config_settings: Settings) -> dict[str, Any]:
