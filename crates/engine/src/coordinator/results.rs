@@ -25,7 +25,6 @@ use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
 use crate::program::map_reduce::combiner;
-use crate::spill::merge::Visit;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
 use crate::spill::tournament::{Streams, Tournament};
@@ -47,6 +46,9 @@ pub(crate) enum Arrangement {
 
 /// The distance ahead of the reader at which pairs of a stream are prefetched.
 const READ_AHEAD_BYTES: usize = 128;
+
+/// The caller, who takes the pairs of the result.
+pub(super) type Visit<'v, K, V> = dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>) -> ControlFlow<()> + 'v;
 
 /// Called whenever the next page has not arrived.
 type Wait<'w, R> = dyn FnMut(&mut R) -> Result<()> + 'w;
