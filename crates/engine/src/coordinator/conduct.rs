@@ -22,11 +22,7 @@ use crate::worker::work::Work;
 
 impl Coordinator<'_, '_, '_, '_> {
     /// Runs the whole job. Returns the number of pairs, and the time at which all workers had been started.
-    pub(super) fn conduct<J: Program>(
-        &mut self,
-        work: &Work<'_, J>,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
-    ) -> Result<(u64, u64)> {
+    pub(super) fn conduct<J: Program>(&mut self, work: &Work<'_, J>, visit: &mut Visit<'_, J>) -> Result<(u64, u64)> {
         let Setup { plan, shared, .. } = *self.setup;
         let started_ns = self.start_all()?;
         self.conduct_stages()?;

@@ -17,8 +17,8 @@ use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
 use crate::plan::job_plan::Plan;
-use crate::program::ending::Program;
-use crate::program::map_reduce::{MapReduce, Reduce, combines};
+use crate::program::ending::{Program, ReduceOf};
+use crate::program::map_reduce::{MapReduce, combines};
 use crate::reduce::reduction::{Reduction, erased_combiner};
 use crate::spill::merge::{Merge, Sorted, Visit, go_on};
 use crate::spill::reduce_memory::ReduceMemory;
@@ -33,7 +33,7 @@ pub(crate) fn run_order<J: MapReduce>(program: &J, plan: &Plan, reduces: bool) -
 /// The functions that all values of a key still need: combine, or reduce.
 struct Grouping<'w, J: Program> {
     combine: Option<Rc<Combine<'w, J::Value>>>,
-    reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+    reduce: Option<&'w ReduceOf<'w, J>>,
 }
 
 impl<'w, J: Program> Grouping<'w, J> {
@@ -42,7 +42,7 @@ impl<'w, J: Program> Grouping<'w, J> {
     fn find(
         mut reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+        reduce: Option<&'w ReduceOf<'w, J>>,
     ) -> Result<(Reduction<'w, J>, Option<Self>), Failure> {
         if !combines(reduction.program) {
             return Ok((reduction, reduce.map(|reduce| Grouping { combine: None, reduce: Some(reduce) })));
@@ -143,7 +143,7 @@ impl<'w, J: Program> InPartitions<'w, J> {
     pub fn prepare(
         reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+        reduce: Option<&'w ReduceOf<'w, J>>,
     ) -> Result<InPartitions<'w, J>, Failure> {
         let combined_late = combines(reduction.program) && !reduction.combines();
         let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
@@ -213,7 +213,7 @@ impl<'w, J: Program> Delivery<'w, J> {
     pub fn prepare(
         reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+        reduce: Option<&'w ReduceOf<'w, J>>,
     ) -> Result<Delivery<'w, J>, Failure> {
         let (order, limit) = (plan.order, plan.limit);
         let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
