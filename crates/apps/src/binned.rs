@@ -23,13 +23,12 @@
 //!   Otherwise the part dropped from each number is less than 2^-71 of the largest number. The value is rounded once,
 //!   to the nearest `f64`.
 
-use std::cmp::Ordering;
 use std::ops::{Add, AddAssign};
 
 use gristmill::Datum;
 
 use crate::number::Number;
-use crate::sum::{self, CONTENT_BITS, COUNT, Content, Sum, of_words, words};
+use crate::sum::{CONTENT_BITS, COUNT, Content, Sum, datum_of_sum, of_words, words};
 
 /// The number of bits of the number line that a bin covers.
 const BIN_BITS: i32 = 72;
@@ -244,8 +243,8 @@ impl AddAssign for BinnedSum {
 }
 
 impl Datum for BinnedSum {
-    type Ref<'a> = BinnedSum;
-    type Owned = BinnedSum;
+    datum_of_sum!();
+
     const WIDTH: Option<usize> = Some(32);
     const EXACT: bool = true;
 
@@ -262,30 +261,15 @@ impl Datum for BinnedSum {
         BinnedSum { lower: [word(0), word(8)], upper: [word(16), word(24)] }
     }
     #[inline(always)]
-    fn own(sum: BinnedSum) -> BinnedSum {
-        sum
-    }
-    #[inline(always)]
-    fn lend(sum: &BinnedSum) -> BinnedSum {
-        *sum
-    }
-    fn compare(a: BinnedSum, b: BinnedSum) -> Ordering {
-        sum::compare(&a, &b)
-    }
-    fn prefix(sum: BinnedSum) -> u64 {
-        sum::prefix(&sum)
-    }
-    #[inline(always)]
     fn words(sum: BinnedSum) -> Option<[u64; 4]> {
         Some([sum.lower[0], sum.lower[1], sum.upper[0], sum.upper[1]])
-    }
-    fn to_text(sum: BinnedSum, to: &mut Vec<u8>) {
-        sum::to_text(&sum, to);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -3,13 +3,12 @@
 //! Whole numbers are added in 128 bits, with a count of overflows, so their sum is exact in any order. The first
 //! fraction turns the sum into an `f64`.
 
-use std::cmp::Ordering;
 use std::ops::{Add, AddAssign};
 
 use gristmill::Datum;
 
 use crate::number::Number;
-use crate::sum::{self, CONTENT_BITS, COUNT, Content, Sum, of_words, words};
+use crate::sum::{CONTENT_BITS, COUNT, Content, Sum, datum_of_sum, of_words, words};
 
 /// A sum of numbers: exact for whole numbers, rounded after each addition for fractions.
 ///
@@ -120,8 +119,8 @@ impl AddAssign for RoundedSum {
 }
 
 impl Datum for RoundedSum {
-    type Ref<'a> = RoundedSum;
-    type Owned = RoundedSum;
+    datum_of_sum!();
+
     const WIDTH: Option<usize> = Some(24);
 
     #[inline(always)]
@@ -137,30 +136,15 @@ impl Datum for RoundedSum {
         RoundedSum { number: [word(0), word(8)], tag: word(16) as i64 }
     }
     #[inline(always)]
-    fn own(sum: RoundedSum) -> RoundedSum {
-        sum
-    }
-    #[inline(always)]
-    fn lend(sum: &RoundedSum) -> RoundedSum {
-        *sum
-    }
-    fn compare(a: RoundedSum, b: RoundedSum) -> Ordering {
-        sum::compare(&a, &b)
-    }
-    fn prefix(sum: RoundedSum) -> u64 {
-        sum::prefix(&sum)
-    }
-    #[inline(always)]
     fn words(sum: RoundedSum) -> Option<[u64; 4]> {
         Some([sum.number[0], sum.number[1], sum.tag as u64, 0])
-    }
-    fn to_text(sum: RoundedSum, to: &mut Vec<u8>) {
-        sum::to_text(&sum, to);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -165,3 +165,31 @@ pub(crate) fn to_text(sum: &impl Sum, to: &mut Vec<u8>) {
     };
     written.expect("writing to a Vec cannot fail");
 }
+
+/// The parts of [`Datum`] that are the same for all sums.
+macro_rules! datum_of_sum {
+    () => {
+        type Ref<'a> = Self;
+        type Owned = Self;
+
+        #[inline(always)]
+        fn own(sum: Self) -> Self {
+            sum
+        }
+        #[inline(always)]
+        fn lend(sum: &Self) -> Self {
+            *sum
+        }
+        fn compare(a: Self, b: Self) -> std::cmp::Ordering {
+            $crate::sum::compare(&a, &b)
+        }
+        fn prefix(sum: Self) -> u64 {
+            $crate::sum::prefix(&sum)
+        }
+        fn to_text(sum: Self, to: &mut Vec<u8>) {
+            $crate::sum::to_text(&sum, to);
+        }
+    };
+}
+
+pub(crate) use datum_of_sum;

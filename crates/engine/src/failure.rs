@@ -3,96 +3,155 @@
 
 use crate::program_error::ProgramError;
 
-/// The number of words of a failure.
-pub(crate) const FAILURE_WORDS: usize = 4;
+/// The number of words of a failure: its kind, and up to four numbers.
+pub(crate) const FAILURE_WORDS: usize = 5;
 
-/// An error of a worker that ends the job, as words that cross processes: the kind, the source, and further numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    Read {
-        source: usize,
-        offset: u64,
-        errno: i32,
-    },
-    Truncated {
-        source: usize,
-        found: u64,
-    },
-    RecordTooLong {
-        source: usize,
-        offset: u64,
-    },
-    /// The map function returned an error. Its messages travel as the slot's message.
-    Rejected {
-        source: usize,
-        offset: u64,
-        error: ProgramError,
-    },
+/// A failure on its way to another process.
+#[derive(Default)]
+pub(crate) struct Sent {
+    pub words: Vec<u64>,
+    /// The texts beside the words, which travel as the slot's message with zeros between them.
+    pub texts: Vec<String>,
+}
+
+/// A failure that has come from another process.
+struct Received<'m> {
+    words: std::array::IntoIter<u64, FAILURE_WORDS>,
+    texts: std::str::Split<'m, char>,
+}
+
+/// A part of a failure that can be sent.
+trait Part: Sized {
+    fn send(&self, to: &mut Sent);
+    /// Returns the next part; `None` if the words make no sense.
+    fn receive(from: &mut Received<'_>) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {
+        $(impl Part for $type {
+            fn send(&self, to: &mut Sent) {
+                to.words.push(*self as u64);
+            }
+
+            fn receive(from: &mut Received<'_>) -> Option<$type> {
+                from.words.next().map(|word| word as $type)
+            }
+        })*
+    };
+}
+
+numbers!(usize, u64, i32);
+
+impl Part for bool {
+    fn send(&self, to: &mut Sent) {
+        to.words.push(u64::from(*self));
+    }
+
+    fn receive(from: &mut Received<'_>) -> Option<bool> {
+        from.words.next().map(|word| word == 1)
+    }
+}
+
+impl Part for String {
+    fn send(&self, to: &mut Sent) {
+        to.texts.push(self.clone());
+    }
+
+    fn receive(from: &mut Received<'_>) -> Option<String> {
+        from.texts.next().map(str::to_owned)
+    }
+}
+
+/// The last part of a failure, because its messages are all the texts that are left.
+impl Part for ProgramError {
+    fn send(&self, to: &mut Sent) {
+        to.words.push(self.number().map_or(0, |code| u64::from(code.cast_unsigned()) + 1));
+        to.texts.extend_from_slice(self.messages());
+    }
+
+    fn receive(from: &mut Received<'_>) -> Option<ProgramError> {
+        let code = from.words.next()?.checked_sub(1).map(|code| (code as u32).cast_signed());
+        Some(ProgramError::received(from.texts.by_ref(), code))
+    }
+}
+
+impl Part for Doing {
+    fn send(&self, to: &mut Sent) {
+        to.words.push(*self as u64);
+    }
+
+    fn receive(from: &mut Received<'_>) -> Option<Doing> {
+        DOINGS.get(from.words.next()? as usize).copied()
+    }
+}
+
+/// Makes the kinds of failures from a table: each has a number, and parts that can be sent.
+macro_rules! failures {
+    ($(#[$about:meta])* $all:ident:
+        $($(#[$kind:meta])* $number:literal = $name:ident $({ $($part:ident: $type:ty),* })?;)*) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(crate) enum $all {
+            $($(#[$kind])* $name $({ $($part: $type),* })?,)*
+        }
+
+        impl $all {
+            pub fn send(&self) -> Sent {
+                let mut to = Sent::default();
+                match self {
+                    $($all::$name { $($($part),*)? } => {
+                        to.words.push($number);
+                        $($($part.send(&mut to);)*)?
+                    })*
+                }
+                to
+            }
+
+            /// Returns the failure that these words stand for; `None` if they stand for none.
+            pub fn receive(words: [u64; FAILURE_WORDS], message: &str) -> Option<$all> {
+                let mut from = Received { words: words.into_iter(), texts: message.split('\0') };
+                Some(match from.words.next()? {
+                    $($number => $all::$name { $($($part: Part::receive(&mut from)?),*)? },)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+failures! {
+    /// An error of a worker that ends the job.
+    Failure:
+    1 = Read { source: usize, offset: u64, errno: i32 };
+    2 = Truncated { source: usize, found: u64 };
+    3 = RecordTooLong { source: usize, offset: u64 };
+    /// The map function returned an error.
+    4 = Rejected { source: usize, offset: u64, error: ProgramError };
     /// [`MapReduce::map_pairs`](crate::MapReduce::map_pairs) returned an error.
-    Pairs {
-        error: ProgramError,
-    },
-    /// The reduce function returned an error. The key travels before the messages.
-    Reduce {
-        key: String,
-        error: ProgramError,
-    },
-    /// The combiner threw an error. Its messages travel as the slot's message.
-    Combine {
-        error: ProgramError,
-    },
-    /// A sink returned an error. Its messages travel as the slot's message.
-    Sink {
-        part: usize,
-        error: ProgramError,
-    },
+    5 = Pairs { error: ProgramError };
+    /// The reduce function returned an error.
+    6 = Reduce { key: String, error: ProgramError };
+    /// The combiner threw an error.
+    7 = Combine { error: ProgramError };
+    /// A sink returned an error.
+    8 = Sink { part: usize, error: ProgramError };
     /// A task emitted other pairs than the first time: `first` pairs then, `again` now.
-    OtherPairs {
-        task: usize,
-        first: u64,
-        again: u64,
-    },
+    9 = OtherPairs { task: usize, first: u64, again: u64 };
     /// The pairs that a step keeps for the next do not fit on the shelf.
-    ShelfFull,
+    10 = ShelfFull;
     /// A pair to be kept for the next step is larger than an extent.
-    PairTooLarge {
-        bytes: usize,
-    },
-    /// `what` travels as the slot's message.
-    Conflict {
-        task: usize,
-        what: String,
-    },
-    RecordCut {
-        source: usize,
-        offset: u64,
-    },
-    /// A quoted field of CSV is not closed before the end of the content or, if `is_cut`, before the longest record
-    /// ends.
-    QuoteOpen {
-        source: usize,
-        /// The offset of the quote that opens the field.
-        offset: u64,
-        is_cut: bool,
-    },
-    /// `why` travels as the slot's message.
-    Compressed {
-        source: usize,
-        offset: u64,
-        why: String,
-    },
+    11 = PairTooLarge { bytes: usize };
+    12 = Conflict { task: usize, what: String };
+    13 = RecordCut { source: usize, offset: u64 };
+    /// A quoted field of CSV, which begins at `offset`, is not closed before the end of the content or, if `is_cut`,
+    /// before the longest record ends.
+    14 = QuoteOpen { source: usize, offset: u64, is_cut: bool };
+    15 = Compressed { source: usize, offset: u64, why: String };
     /// A part of the result could not be written.
-    Output {
-        part: usize,
-        errno: i32,
-    },
-    Spill {
-        folder: usize,
-        doing: Doing,
-        errno: i32,
-        /// Bytes spilled so far; for [`Doing::Check`], the offset of the damaged block.
-        bytes: u64,
-    },
+    16 = Output { part: usize, errno: i32 };
+    /// A spill file failed, after `bytes` were spilled; for [`Doing::Check`], at the damaged block at `bytes`.
+    17 = Spill { folder: usize, doing: Doing, errno: i32, bytes: u64 };
 }
 
 /// The operation on a spill file that failed.
@@ -108,78 +167,3 @@ pub(crate) enum Doing {
 }
 
 const DOINGS: [Doing; 5] = [Doing::Open, Doing::Write, Doing::Read, Doing::Check, Doing::KeepFree];
-
-impl Failure {
-    pub fn encode(&self) -> [u64; FAILURE_WORDS] {
-        match *self {
-            Failure::Read { source, offset, errno } => [1, source as u64, errno as u64, offset],
-            Failure::Truncated { source, found } => [2, source as u64, found, 0],
-            Failure::RecordTooLong { source, offset } => [3, source as u64, offset, 0],
-            Failure::Rejected { source, offset, ref error } => [4, source as u64, offset, code_word(error)],
-            Failure::Pairs { ref error } => [18, 0, 0, code_word(error)],
-            Failure::Reduce { ref error, .. } => [19, 0, 0, code_word(error)],
-            Failure::Sink { part, ref error } => [20, part as u64, 0, code_word(error)],
-            Failure::Combine { ref error } => [21, 0, 0, code_word(error)],
-            Failure::Spill { folder, doing, errno, bytes } => [10 + doing as u64, folder as u64, errno as u64, bytes],
-            Failure::Output { part, errno } => [17, part as u64, errno as u64, 0],
-            Failure::ShelfFull => [5, 0, 0, 0],
-            Failure::PairTooLarge { bytes } => [6, 0, bytes as u64, 0],
-            Failure::Conflict { task, .. } => [7, task as u64, 0, 0],
-            Failure::OtherPairs { task, first, again } => [16, task as u64, first, again],
-            Failure::RecordCut { source, offset } => [8, source as u64, offset, 0],
-            Failure::Compressed { source, offset, .. } => [9, source as u64, offset, 0],
-            Failure::QuoteOpen { source, offset, is_cut } => [22, source as u64, offset, u64::from(is_cut)],
-        }
-    }
-
-    /// Returns the failure that these words stand for; `None` if they stand for none.
-    pub fn decode(
-        [kind, source, number, more]: [u64; FAILURE_WORDS],
-        message: impl FnOnce() -> String,
-    ) -> Option<Failure> {
-        let source = source as usize;
-        match kind {
-            1 => Some(Failure::Read { source, offset: more, errno: number as i32 }),
-            2 => Some(Failure::Truncated { source, found: number }),
-            3 => Some(Failure::RecordTooLong { source, offset: number }),
-            4 => {
-                let error = ProgramError::from_message(&message(), code(more));
-                Some(Failure::Rejected { source, offset: number, error })
-            }
-            5 => Some(Failure::ShelfFull),
-            6 => Some(Failure::PairTooLarge { bytes: number as usize }),
-            7 => Some(Failure::Conflict { task: source, what: message() }),
-            8 => Some(Failure::RecordCut { source, offset: number }),
-            9 => Some(Failure::Compressed { source, offset: number, why: message() }),
-            spill @ 10..=14 => {
-                let doing = DOINGS[spill as usize - 10];
-                Some(Failure::Spill { folder: source, doing, errno: number as i32, bytes: more })
-            }
-            16 => Some(Failure::OtherPairs { task: source, first: number, again: more }),
-            17 => Some(Failure::Output { part: source, errno: number as i32 }),
-            18 => Some(Failure::Pairs { error: ProgramError::from_message(&message(), code(more)) }),
-            19 => {
-                let message = message();
-                let (key, why) = message.split_once('\0').unwrap_or((&message, ""));
-                Some(Failure::Reduce { key: key.to_owned(), error: ProgramError::from_message(why, code(more)) })
-            }
-            20 => {
-                let error = ProgramError::from_message(&message(), code(more));
-                Some(Failure::Sink { part: source, error })
-            }
-            21 => Some(Failure::Combine { error: ProgramError::from_message(&message(), code(more)) }),
-            22 => Some(Failure::QuoteOpen { source, offset: number, is_cut: more == 1 }),
-            _ => None,
-        }
-    }
-}
-
-/// Returns the code of an error as a word: 0 if it has none.
-fn code_word(error: &ProgramError) -> u64 {
-    error.number().map_or(0, |code| u64::from(code.cast_unsigned()) + 1)
-}
-
-/// The reverse of [`code_word`].
-fn code(word: u64) -> Option<i32> {
-    word.checked_sub(1).map(|code| (code as u32).cast_signed())
-}

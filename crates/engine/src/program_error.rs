@@ -152,14 +152,14 @@ impl ProgramError {
         }
     }
 
-    /// Returns the messages in one text, for [`ProgramError::from_message`].
-    pub(crate) fn message(&self) -> String {
-        self.messages.join("\0")
+    /// Returns the message, and those of its sources.
+    pub(crate) fn messages(&self) -> &[String] {
+        &self.messages
     }
 
     /// Makes the error that another process had.
-    pub(crate) fn from_message(message: &str, code: Option<i32>) -> ProgramError {
-        let messages = message.split('\0').map(str::to_owned).collect();
+    pub(crate) fn received<'m>(messages: impl Iterator<Item = &'m str>, code: Option<i32>) -> ProgramError {
+        let messages = messages.map(str::to_owned).collect();
         ProgramError { messages, code, verdict: Consequence::Bad, offset: None }
     }
 }

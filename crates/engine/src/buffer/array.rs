@@ -1,6 +1,6 @@
 //! The array buffer, which only appends: no table, no comparison, one copy per pair.
 
-use crate::control::counters::Count;
+use crate::buffer::MapBuffer;
 use crate::data::digest::Digest;
 use crate::data::entry::short_hash;
 use crate::data::key;
@@ -14,8 +14,7 @@ pub(crate) struct ArrayBuffer<'l, 'r, J: Program> {
     lane: &'l mut Lane<'r, J>,
     partitioner: Partitioner,
     seed: &'r Seed,
-    /// The digest of the pairs so far.
-    pub digest: Digest,
+    digest: Digest,
 }
 
 impl<'l, 'r, J: Program> ArrayBuffer<'l, 'r, J> {
@@ -37,8 +36,8 @@ impl<J: Program> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
     }
 }
 
-impl<J: Program> Drop for ArrayBuffer<'_, '_, J> {
-    fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
+impl<J: Program> MapBuffer<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
+    fn digest(&self) -> Digest {
+        self.digest
     }
 }

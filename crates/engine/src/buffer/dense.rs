@@ -4,6 +4,7 @@
 //! kept over the tasks of an epoch and appended to the pages of its partitions when the epoch commits. So each key is
 //! sent once per epoch, and more often only if values of variable width grow large.
 
+use crate::buffer::MapBuffer;
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;
 use crate::data::datum::{Datum, Key};
@@ -38,7 +39,7 @@ pub(crate) struct DenseBuffer<'l, 'r, J: Program> {
     array: &'l mut DenseArray<J::Value>,
     partitioner: Partitioner,
     seed: &'r Seed,
-    pub digest: Digest,
+    digest: Digest,
 }
 
 impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
@@ -94,9 +95,9 @@ impl<J: Program> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
     }
 }
 
-impl<J: Program> Drop for DenseBuffer<'_, '_, J> {
-    fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
+impl<J: Program> MapBuffer<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
+    fn digest(&self) -> Digest {
+        self.digest
     }
 }
 

@@ -9,6 +9,7 @@
 //! If keys hardly repeat, the table is wasted work. If the plan allows it, pairs then bypass the table (whole tasks
 //! even bypass the queue), and the table is tried again later ([`TableTrial`]).
 
+use crate::buffer::MapBuffer;
 use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slots, Stored, TableSlot};
 use crate::control::counters::{Count, Phase};
 use crate::data::datum::{Datum, Key};
@@ -119,7 +120,7 @@ pub(crate) struct HashBuffer<'l, 'r, J: Program> {
     table: &'l mut HashTable<J::Key, J::Value>,
     partitioner: Partitioner,
     seed: &'r Seed,
-    pub digest: Digest,
+    digest: Digest,
 }
 
 impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
@@ -287,9 +288,9 @@ impl<J: Program> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
     }
 }
 
-impl<J: Program> Drop for HashBuffer<'_, '_, J> {
-    fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
+impl<J: Program> MapBuffer<J::Key, J::Value> for HashBuffer<'_, '_, J> {
+    fn digest(&self) -> Digest {
+        self.digest
     }
 }
 

@@ -1,6 +1,6 @@
 //! The range buffer, which only appends, in the order of the result: a pair goes to the range that contains it.
 
-use crate::control::counters::Count;
+use crate::buffer::MapBuffer;
 use crate::data::digest::Digest;
 use crate::data::key;
 use crate::data::seed::Seed;
@@ -13,7 +13,7 @@ pub(crate) struct RangeBuffer<'l, 'r, J: Program> {
     lane: &'l mut Lane<'r, J>,
     ranges: &'l Ranges<J::Key, J::Value>,
     seed: &'r Seed,
-    pub digest: Digest,
+    digest: Digest,
 }
 
 impl<'l, 'r, J: Program> RangeBuffer<'l, 'r, J> {
@@ -33,8 +33,8 @@ impl<J: Program> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
     }
 }
 
-impl<J: Program> Drop for RangeBuffer<'_, '_, J> {
-    fn drop(&mut self) {
-        self.lane.meter.add(Count::PairsEmitted, self.digest.pairs);
+impl<J: Program> MapBuffer<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
+    fn digest(&self) -> Digest {
+        self.digest
     }
 }

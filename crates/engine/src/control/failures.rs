@@ -8,24 +8,14 @@ use crate::failure::{FAILURE_WORDS, Failure};
 impl Shared<'_> {
     /// Stores an error of the job (not a death) for the coordinator.
     pub fn fail(&self, slot: usize, failure: &Failure) {
-        match failure {
-            Failure::Conflict { what: words, .. } | Failure::Compressed { why: words, .. } => {
-                self.set_message(slot, words);
-            }
-            Failure::Rejected { error, .. }
-            | Failure::Pairs { error }
-            | Failure::Combine { error }
-            | Failure::Sink { error, .. } => {
-                self.set_message(slot, &error.message());
-            }
-            Failure::Reduce { key, error } => self.set_message(slot, &format!("{key}\0{}", error.message())),
-            _ => {}
+        let sent = failure.send();
+        if !sent.texts.is_empty() {
+            self.set_message(slot, &sent.texts.join("\0"));
         }
         // Set this before the failure itself, so that the coordinator looks for it when it sees the end of this worker.
         self.common(Common::Failed).store(1, Ordering::Release);
-        let words = failure.encode();
         // Store the kind last: a reader that sees it sees the rest. PAIRS WITH the load in `failure`.
-        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(words).rev() {
+        for (word, value) in self.slot_words(slot)[Slot::Failure as usize..].iter().zip(sent.words).rev() {
             word.store(value, Ordering::Release);
         }
         self.announce();
@@ -40,8 +30,7 @@ impl Shared<'_> {
     pub fn failure(&self, slot: usize) -> Option<Failure> {
         // PAIRS WITH the stores in `fail`: the kind is read first.
         let words = &self.slot_words(slot)[Slot::Failure as usize..][..FAILURE_WORDS];
-        Failure::decode(std::array::from_fn(|at| words[at].load(Ordering::Acquire)), || {
-            self.message(slot).unwrap_or_default()
-        })
+        let words = std::array::from_fn(|at| words[at].load(Ordering::Acquire));
+        (words[0] != 0).then(|| Failure::receive(words, &self.message(slot).unwrap_or_default())).flatten()
     }
 }

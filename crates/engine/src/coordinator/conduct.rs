@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::checkpoint::log::Checkpoint;
 use crate::control::result_parts::PartSize;
 use crate::control::words::COORDINATOR;
-use crate::coordinator::results::{Arrangement, Results};
+use crate::coordinator::results::{Arrangement, Results, Visit};
 use crate::coordinator::stages::Stages;
 use crate::coordinator::state::Coordinator;
 use crate::data::datum::Datum;
@@ -17,17 +17,12 @@ use crate::output::sink::Attempt;
 use crate::plan::mode::Mode;
 use crate::program::ending::Program;
 use crate::program::ranges::Ranges;
-use crate::spill::merge::Visit;
 use crate::worker::setup::Setup;
 use crate::worker::work::Work;
 
 impl Coordinator<'_, '_, '_, '_> {
     /// Runs the whole job. Returns the number of pairs, and the time at which all workers had been started.
-    pub(super) fn conduct<J: Program>(
-        &mut self,
-        work: &Work<'_, J>,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
-    ) -> Result<(u64, u64)> {
+    pub(super) fn conduct<J: Program>(&mut self, work: &Work<'_, J>, visit: &mut Visit<'_, J>) -> Result<(u64, u64)> {
         let Setup { plan, shared, .. } = *self.setup;
         let started_ns = self.start_all()?;
         self.conduct_stages()?;
@@ -96,7 +91,7 @@ impl Coordinator<'_, '_, '_, '_> {
     /// Keeps the checkpoint for a job that starts over. If its log cannot be read again, the job must not start over.
     pub(super) fn keep_checkpoint(&mut self) {
         if let Some(stages) = self.stages.take() {
-            let log = stages.into_log();
+            let log = stages.log;
             match Checkpoint::read(&log.folder) {
                 Ok(facts) => self.kept.checkpoint = Some((log, facts)),
                 Err(_) => self.kept.delivered = true,

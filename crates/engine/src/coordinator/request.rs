@@ -5,14 +5,13 @@ use crate::interrupt::{CancelToken, Interrupt};
 use crate::plan::explain::Choice;
 use crate::plan::settings::Settings;
 use crate::program::accumulator::Kind;
-use crate::program::ending::Program;
-use crate::program::map_reduce::Reduce;
+use crate::program::ending::{Program, ReduceOf};
 use crate::shared_output::array::Scope;
 
 /// The arguments of [`run`](crate::coordinator::run).
 pub(crate) struct Request<'j, J: Program> {
     pub program: &'j J::User,
-    pub reduce: Option<Box<Reduce<'j, J::Key, J::Value, J::OutKey, J::OutValue>>>,
+    pub reduce: Option<Box<ReduceOf<'j, J>>>,
     pub terms: Terms<'j>,
 }
 

@@ -25,7 +25,6 @@ use crate::failure::Failure;
 use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
 use crate::program::map_reduce::combiner;
-use crate::spill::merge::Visit;
 use crate::spill::run::{RunReader, RunWriter};
 use crate::spill::spill_file::Spill;
 use crate::spill::tournament::{Streams, Tournament};
@@ -48,6 +47,10 @@ pub(crate) enum Arrangement {
 /// The distance ahead of the reader at which pairs of a stream are prefetched.
 const READ_AHEAD_BYTES: usize = 128;
 
+/// The caller, who takes the pairs of the result.
+pub(super) type Visit<'v, J> = dyn FnMut(<<J as Program>::OutKey as Datum>::Ref<'_>, <<J as Program>::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>
+    + 'v;
+
 /// Called whenever the next page has not arrived.
 type Wait<'w, R> = dyn FnMut(&mut R) -> Result<()> + 'w;
 
@@ -58,7 +61,9 @@ pub(crate) struct Results<'r, J: Program> {
     receiver: Receiver<'r>,
     /// Pages that arrived before their stream needed them, by the slot that sent them.
     arrived: BTreeMap<usize, VecDeque<PageRef<'r>>>,
-    streams: Vec<ReducerStream<'r, J::OutKey, J::OutValue>>,
+    streams: Vec<ReducerStream<'r>>,
+    /// The whole streams that were held back.
+    held: Vec<Option<HeldBack<J::OutKey, J::OutValue>>>,
     /// The stream whose next page is awaited.
     awaited: usize,
     /// The mailbox of the coordinator was overwritten.
@@ -72,7 +77,8 @@ pub(crate) struct Results<'r, J: Program> {
 }
 
 /// The stream of one reducer and of those that replaced it.
-struct ReducerStream<'r, K: Key, V: Datum> {
+#[derive(Default)]
+struct ReducerStream<'r> {
     /// The slot that it comes from now, and the number of slots before.
     slot: usize,
     lives: usize,
@@ -90,8 +96,6 @@ struct ReducerStream<'r, K: Key, V: Datum> {
     taken: u64,
     skip: u64,
     pieces: Vec<u8>,
-    /// The whole stream, if it was held back.
-    held: Option<HeldBack<K, V>>,
 }
 
 /// The memory that the next pairs are read from.
@@ -104,15 +108,7 @@ enum PairMemory<'r> {
     Copy(Vec<u8>),
 }
 
-impl<K: Key, V: Datum> ReducerStream<'_, K, V> {
-    fn new() -> Self {
-        let page = PairMemory::default();
-        let (pieces, held) = (Vec::new(), None);
-        let (slot, lives, at, end, left, partition, taken, skip, ended) = (0, 0, 0, 0, 0, 0, 0, 0, false);
-        let received = 0;
-        ReducerStream { slot, lives, received, page, at, end, left, ended, partition, taken, skip, pieces, held }
-    }
-
+impl ReducerStream<'_> {
     /// Returns whether its next pair is there.
     fn has_pair(&self) -> bool {
         self.at < self.end
@@ -186,7 +182,6 @@ impl<K: Key, V: Datum> HeldBack<K, V> {
 
 impl<'r, J: Program> Results<'r, J> {
     pub fn new(program: &'r J::User, shared: &'r Shared<'r>, receiver: Receiver<'r>, plan: &'r Plan) -> Self {
-        let streams = (0..plan.reduce_workers).map(|_| ReducerStream::new()).collect();
         let (held_bytes_max, spill_dirs) = (plan.budget.result_bytes, &plan.spill_dirs[..]);
         let (spill, block_bytes) = (Rc::new(Spill::new(spill_dirs)), plan.reduce_memory.block_bytes);
         Results {
@@ -194,7 +189,8 @@ impl<'r, J: Program> Results<'r, J> {
             shared,
             receiver,
             arrived: BTreeMap::new(),
-            streams,
+            streams: (0..plan.reduce_workers).map(|_| ReducerStream::default()).collect(),
+            held: (0..plan.reduce_workers).map(|_| None).collect(),
             awaited: 0,
             broken: None,
             held_bytes_max,
@@ -223,7 +219,7 @@ impl<'r, J: Program> Results<'r, J> {
             (stream.at, stream.left) = (stream.end, 0);
         }
         whole.end(&spill, writer).map_err(|failure| explain_spill(self.spill_dirs, failure))?;
-        self.streams[number].held = Some(whole);
+        self.held[number] = Some(whole);
         Ok(())
     }
 
@@ -297,7 +293,7 @@ impl<'r, J: Program> Results<'r, J> {
         &mut self,
         arrangement: Arrangement,
         limit: usize,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        visit: &mut Visit<'_, J>,
         wait: &mut Wait<'_, Self>,
     ) -> Result<u64> {
         let mut visited = 0;
@@ -325,11 +321,7 @@ impl<'r, J: Program> Results<'r, J> {
         Ok(visited)
     }
 
-    fn visit_one_by_one(
-        &mut self,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
-        wait: &mut Wait<'_, Self>,
-    ) -> Result<ControlFlow<()>> {
+    fn visit_one_by_one(&mut self, visit: &mut Visit<'_, J>, wait: &mut Wait<'_, Self>) -> Result<ControlFlow<()>> {
         for number in 0..self.streams.len() {
             self.hold_back(number, self.held_bytes_max, wait)?;
             while self.fill(number, wait)? {
@@ -347,7 +339,7 @@ impl<'r, J: Program> Results<'r, J> {
     fn visit_ranges(
         &mut self,
         partitions: usize,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        visit: &mut Visit<'_, J>,
         wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
         for partition in 0..partitions {
@@ -365,7 +357,7 @@ impl<'r, J: Program> Results<'r, J> {
     fn visit_merged(
         &mut self,
         order: Order,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
+        visit: &mut Visit<'_, J>,
         wait: &mut Wait<'_, Self>,
     ) -> Result<ControlFlow<()>> {
         for number in 0..self.streams.len() {
@@ -384,11 +376,7 @@ impl<'r, J: Program> Results<'r, J> {
     }
 
     /// Merges streams in the order of keys, and combines the values of each key: every share may have one.
-    fn visit_joined(
-        &mut self,
-        visit: &mut Visit<'_, J::OutKey, J::OutValue>,
-        wait: &mut Wait<'_, Self>,
-    ) -> Result<ControlFlow<()>> {
+    fn visit_joined(&mut self, visit: &mut Visit<'_, J>, wait: &mut Wait<'_, Self>) -> Result<ControlFlow<()>> {
         let program = self.program;
         let combine = combiner(program);
         let mut pass_on = |key: &[u8], value: &Owned<J::Value>| {
@@ -423,7 +411,7 @@ impl<'r, J: Program> Results<'r, J> {
     }
 
     /// Visits the next pair of a stream and advances.
-    fn take(&mut self, number: usize, visit: &mut Visit<'_, J::OutKey, J::OutValue>) -> ControlFlow<()> {
+    fn take(&mut self, number: usize, visit: &mut Visit<'_, J>) -> ControlFlow<()> {
         let head = self.head(number);
         let (flow, bytes) = (visit(head.key, head.value), head.bytes);
         let stream = &mut self.streams[number];
@@ -447,7 +435,7 @@ impl<'r, J: Program> Results<'r, J> {
             if let PairMemory::Page(page) = std::mem::take(&mut stream.page) {
                 give_back(self.shared, &mut self.receiver, page);
             }
-            if let Some(held) = &mut stream.held {
+            if let Some(held) = &mut self.held[number] {
                 let next = held.next().map_err(|failure| explain_spill(self.spill_dirs, failure))?;
                 if let Some((pairs, bytes)) = next {
                     (stream.at, stream.end, stream.left) = (0, bytes.len(), pairs);
@@ -455,7 +443,7 @@ impl<'r, J: Program> Results<'r, J> {
                     return Ok(true);
                 }
                 // The next stream may use its memory.
-                stream.held = None;
+                self.held[number] = None;
             }
             if stream.ended {
                 return Ok(false);

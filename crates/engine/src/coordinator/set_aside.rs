@@ -48,7 +48,7 @@ impl Coordinator<'_, '_, '_, '_> {
             },
         )?;
         if let Some(stages) = &mut self.stages {
-            stages.log().note_bad(&new)?;
+            stages.log.note_bad(&new)?;
         }
         new.iter().for_each(|(place, _)| self.setup.shared.set_aside(*place));
         self.bad_records.append(&mut new);

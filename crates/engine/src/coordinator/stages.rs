@@ -20,13 +20,4 @@ impl Stages {
         let results = (0..reducers).map(|reducer| facts.result(reducer).is_some()).collect();
         Stages { log, done: facts.tasks, is_last: false, results, every_ns }
     }
-
-    pub fn log(&mut self) -> &mut Checkpoint {
-        &mut self.log
-    }
-
-    /// Returns the log, for a job that starts over.
-    pub fn into_log(self) -> Checkpoint {
-        self.log
-    }
 }

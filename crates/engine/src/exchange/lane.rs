@@ -46,7 +46,7 @@ impl<'r, J: Program> Lane<'r, J> {
         if let Some(room) = self.outbox.room(partition, bytes) {
             return entry::write::<K, V>(hash, key, value, room);
         }
-        self.append_slow::<K, V>(partition, hash, key, value, bytes);
+        self.append_anew::<K, V>(partition, hash, key, value, false);
     }
 
     /// As [`Lane::append`], for a pair with a short key of variable width. It writes 16 bytes for the key; the value
@@ -67,32 +67,22 @@ impl<'r, J: Program> Lane<'r, J> {
         self.append::<K, V>(partition, hash, K::read(&key_bytes[..key.len as usize]), value);
     }
 
+    /// Sends the open page of `partition`, and writes a pair to a new one. A pair larger than a page goes in pieces.
     #[cold]
     #[inline(never)]
-    fn append_slow<K: Key, V: Datum>(
-        &mut self,
-        partition: usize,
-        hash: u32,
-        key: K::Ref<'_>,
-        value: V::Ref<'_>,
-        bytes: usize,
-    ) {
-        self.outbox.send_open(partition, &mut self.meter);
-        let receiver = |outbox: &Outbox<'r>| Some((outbox.owner(partition)?, outbox.share_start + partition));
-        self.append_anew::<K, V>(partition, hash, key, value, bytes, receiver);
-    }
-
-    /// Writes a pair to a new page. If it is larger than a page, sends it in pieces: `receiver` returns the consumer,
-    /// and the partition in the job.
     fn append_anew<K: Key, V: Datum>(
         &mut self,
         partition: usize,
         hash: u32,
         key: K::Ref<'_>,
         value: V::Ref<'_>,
-        bytes: usize,
-        receiver: impl FnOnce(&Outbox<'r>) -> Option<(usize, usize)>,
+        is_result: bool,
     ) {
+        match is_result {
+            true => self.send_result(partition),
+            false => self.outbox.send_open(partition, &mut self.meter),
+        }
+        let bytes = entry::width::<K, V>(key, value);
         if bytes <= self.outbox.page_room() {
             let page = self.wait_for_page();
             self.outbox.open_page(partition, page);
@@ -102,8 +92,10 @@ impl<'r, J: Program> Lane<'r, J> {
         entry::check_width(bytes);
         let mut pair = Vec::with_capacity(bytes);
         entry::append::<K, V>(hash, key, value, &mut pair);
-        if let Some((consumer, partition)) = receiver(&self.outbox) {
-            self.send_in_pieces(consumer, partition, &pair);
+        if is_result {
+            self.send_in_pieces(COORDINATOR, partition, &pair);
+        } else if let Some(owner) = self.outbox.owner(partition) {
+            self.send_in_pieces(owner, self.outbox.share_start + partition, &pair);
         }
     }
 
@@ -176,8 +168,7 @@ impl<'r, J: Program> Lane<'r, J> {
         if let Some(room) = self.outbox.room(partition, bytes) {
             return entry::write::<K, V>(0, key, value, room);
         }
-        self.send_result(partition);
-        self.append_anew::<K, V>(partition, 0, key, value, bytes, |_| Some((COORDINATOR, partition)));
+        self.append_anew::<K, V>(partition, 0, key, value, true);
     }
 
     /// Sends the open page of the result, if there is one.

@@ -258,271 +258,180 @@ macro_rules! one_of {
     };
 }
 
-/// All options, in the order in which they are listed.
-pub static OPTIONS: [JobOption; 25] = [
-    JobOption {
-        name: "workers",
-        method: "workers",
-        group: WORKERS,
-        help: "Workers that both map and reduce",
-        default: "one per processor this process may use",
-        excluded_by: None,
-        set: Set::Count(PLACES, |settings, workers| settings.workers = Some(workers as usize)),
-    },
-    JobOption {
-        name: "retries",
-        method: "retries",
-        group: FAILURES,
-        help: "How often to retry a task whose worker died before the job fails",
-        default: "2",
-        excluded_by: None,
-        set: Set::Count(ANY, |settings, retries| settings.retries = Some(retries as u32)),
-    },
-    JobOption {
-        name: "task-timeout",
-        method: "task_timeout",
-        group: FAILURES,
-        help: "Kill a worker whose task takes longer than this, e.g. 30s, or that is stopped for as long",
-        default: "no limit",
-        excluded_by: None,
-        set: Set::Duration(|settings, timeout| settings.task_timeout = Some(timeout)),
-    },
-    JobOption {
-        name: "deadline",
-        method: "deadline",
-        group: FAILURES,
-        help: "End the job with an error if it takes longer than this in all, e.g. 10m; waiting for pipes and copying them count, too",
-        default: "no limit",
-        excluded_by: None,
-        set: Set::Duration(|settings, limit| settings.deadline = Some(limit)),
-    },
-    JobOption {
-        name: "max-failures",
-        method: "max_failures",
-        group: FAILURES,
-        help: "How many workers may die before the job fails",
-        default: "32, or the number of workers if that is more",
-        excluded_by: None,
-        set: Set::Count(ANY, |settings, failures| settings.max_failures = Some(failures as u32)),
-    },
-    JobOption {
-        name: "skip-bad-records",
-        method: "skip_bad_records",
-        group: FAILURES,
-        help: "Set aside up to N records (or all, at most 1000000) that the map function rejects, crashes on or (with a task timeout) \
-               never returns from, and give the result of the others. A record that needs more memory, or is longer, than this run \
-               allows ends the job, and so does a quote in CSV that is not closed before the end of its file",
-        default: "0",
-        excluded_by: None,
-        set: Set::CountOrAll(BAD_RECORDS_MAX as u64, |settings, records| settings.skip_bad_records = records as u32),
-    },
-    JobOption {
-        name: "memory",
-        method: "memory",
-        group: MEMORY,
-        help: "Memory for all processes of the job together, e.g. 2GiB; data that does not fit is spilled to disk, and what cannot be \
-               spilled (a decoded picture, a matrix, the window of a compressed file) is refused",
-        default: "half of what is available",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.memory_bytes = Some(bytes)),
-    },
-    JobOption {
-        name: "spill-dir",
-        method: "spill_dirs",
-        group: MEMORY,
-        help: "A folder to spill to. If several are given, best on different disks, they are used in turn, and one without room is passed over. The first also takes copies of \
-               pipes, in full",
-        default: "the folder for temporary files",
-        excluded_by: None,
-        set: Set::Folders(|settings, folder| settings.spill_dirs.push(folder)),
-    },
-    JobOption {
-        name: "keep-free",
-        method: "keep_free",
-        group: MEMORY,
-        help: "How much of the disk stays free in each folder to spill to, for others: a job whose copies of pipes and spilled pairs \
-               would take more ends with an error; 0 is no limit",
-        default: "a tenth of what is free when the job begins",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.keep_free_bytes = Some(bytes as u64)),
-    },
-    JobOption {
-        name: "deterministic",
-        method: "deterministic",
-        group: RESULT,
-        help: "Make sums of fractions the same to the last digit on every run, and cut the input into the same tasks for any number of \
-               workers. Sums of numbers without a point are exact even without this option. Sums by key take up to a fifth more time",
-        default: "",
-        excluded_by: None,
-        set: Set::Switch(false, |settings, deterministic| settings.deterministic = deterministic),
-    },
-    JobOption {
-        name: "map-workers",
-        method: "map_workers",
-        group: STRATEGIES,
-        help: "Workers that only map, in a job where others only reduce",
-        default: "half the processors",
-        excluded_by: Some("workers"),
-        set: Set::Count(PLACES, |settings, workers| settings.map_workers = Some(workers as usize)),
-    },
-    JobOption {
-        name: "reduce-workers",
-        method: "reduce_workers",
-        group: STRATEGIES,
-        help: "Workers that only reduce, in a job where others only map",
-        default: "half the processors",
-        excluded_by: Some("workers"),
-        set: Set::Count(PLACES, |settings, workers| settings.reduce_workers = Some(workers as usize)),
-    },
-    JobOption {
-        name: "map-at-once",
-        method: "map_at_once",
-        group: STRATEGIES,
-        help: "Workers that map at the same time; the others reduce, and replace those that die",
-        default: "the number of processors",
-        excluded_by: None,
-        set: Set::Count(PLACES, |settings, workers| settings.map_at_once = Some(workers as usize)),
-    },
-    JobOption {
-        name: "isolation",
-        method: "isolation",
-        group: STRATEGIES,
-        help: "What a worker is",
-        default: "process",
-        excluded_by: None,
-        set: one_of! {
-            isolation:
-            "process" => Isolation::Process, "A process of its own: the job survives its crash";
-            "thread" => Isolation::Thread, "A thread of this process";
-        },
-    },
-    JobOption {
-        name: "placement",
-        method: "placement",
-        group: STRATEGIES,
-        help: "Where workers run on a machine with several NUMA nodes",
-        default: "auto",
-        excluded_by: None,
-        set: one_of! {
-            placement:
-            "auto" => Placement::Auto, "As pinned, or as by-node if keys repeat";
-            "pinned" => Placement::Pinned, "Each stays on one node, where its memory is";
-            "by-node" => Placement::ByNode, "Pinned, and each node reduces the pairs of its own workers, if their results can be joined";
-            "off" => Placement::Off, "Wherever the kernel puts them";
-        },
-    },
-    JobOption {
-        name: "exchange",
-        method: "exchange",
-        group: STRATEGIES,
-        help: "When reducers begin",
-        default: "pipelined",
-        excluded_by: None,
-        set: one_of! {
-            exchange:
-            "pipelined" => Exchange::Pipelined, "With the first page that arrives";
-            "barrier" => Exchange::Barrier, "When everything is mapped";
-        },
-    },
-    JobOption {
-        name: "buffer",
-        method: "buffer",
-        group: STRATEGIES,
-        help: "How the map function's pairs are gathered before they go to pages",
-        default: "auto",
-        excluded_by: None,
-        set: one_of! {
-            buffer:
-            "auto" => Buffer::Auto, "Dense or hash if values are combined in map, otherwise array";
-            "array" => Buffer::Array, "Append only";
-            "hash" => Buffer::Hash, "A combining table";
-            "dense" => Buffer::Dense, "A plain array, for programs whose keys are small numbers";
-        },
-    },
-    JobOption {
-        name: "combine",
-        method: "combine",
-        group: STRATEGIES,
-        help: "Where the values of one key are combined",
-        default: "both",
-        excluded_by: None,
-        set: one_of! {
-            combine:
-            "both" => Combining::Both, "In map and as pages arrive";
-            "map" => Combining::Map, "Before values are sent, and once at the end";
-            "reduce" => Combining::Reduce, "As pages arrive";
-            "off" => Combining::Off, "Once at the end";
-        },
-    },
-    JobOption {
-        name: "combine-after",
-        method: "combine_after",
-        group: STRATEGIES,
-        help: "If values are combined in map only, or once at the end: still combine in reduce once a key has more values than this",
-        default: "",
-        excluded_by: None,
-        set: Set::Count(ANY, |settings, values| settings.combine_after = Some(values as u32)),
-    },
-    JobOption {
-        name: "pages",
-        method: "pages",
-        group: STRATEGIES,
-        help: "Where the memory of pages comes from",
-        default: "reuse",
-        excluded_by: None,
-        set: one_of! {
-            pages:
-            "fresh" => PagePolicy::Fresh, "Returned to the kernel after each use";
-            "reuse" => PagePolicy::Reuse, "Reused";
-            "prealloc" => PagePolicy::Prealloc, "Faulted in before the first task, then reused";
-        },
-    },
-    JobOption {
-        name: "page-bytes",
-        method: "page_bytes",
-        group: STRATEGIES,
-        help: "Size of a page, a multiple of 4KiB up to 64MiB",
-        default: "by the number of workers",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.page_bytes = Some(bytes)),
-    },
-    JobOption {
-        name: "partitions",
-        method: "partitions",
-        group: STRATEGIES,
-        help: "Partitions of the keys, rounded up to a power of two",
-        default: "64, or 2 for each reducer if that is more",
-        excluded_by: None,
-        set: Set::Count(1..=4096, |settings, partitions| settings.partitions = Some(partitions as usize)),
-    },
-    JobOption {
-        name: "split-bytes",
-        method: "split_bytes",
-        group: STRATEGIES,
-        help: "Approximate input bytes of a map task",
-        default: "by the size of the input and the time that a byte takes",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.split_bytes = Some(bytes as u64)),
-    },
-    JobOption {
-        name: "chunk-bytes",
-        method: "chunk_bytes",
-        group: STRATEGIES,
-        help: "Approximate input bytes of one call of the map function",
-        default: "256KiB",
-        excluded_by: None,
-        set: Set::Bytes(|settings, bytes| settings.chunk_bytes = Some(bytes)),
-    },
-    JobOption {
-        name: "sample",
-        method: "sample",
-        group: STRATEGIES,
-        help: "Plan without a sample: no part of the input is mapped before the job begins",
-        default: "",
-        excluded_by: None,
-        set: Set::Switch(true, |settings, sample| settings.sample = Some(sample)),
-    },
-];
+/// Makes rows of the table below: an option's name and its method of `Job`, its help, its default, and its setting.
+macro_rules! options {
+    ($(#[$about:meta])* $all:ident: $($group:ident { $(
+        $name:literal = $method:ident:
+            $help:literal, $(excluded by $other:literal,)? default $default:literal, $set:expr;
+    )* })*) => {
+        $(#[$about])*
+        pub static $all: [JobOption; [$($($name),*),*].len()] = [$($(JobOption {
+            name: $name,
+            method: stringify!($method),
+            group: $group,
+            help: $help,
+            default: $default,
+            excluded_by: match [$($other)?].as_slice() {
+                [other] => Some(*other),
+                _ => None,
+            },
+            set: $set,
+        }),*),*];
+    };
+}
+
+options! {
+    /// All options, in the order in which they are listed.
+    OPTIONS:
+    WORKERS {
+        "workers" = workers:
+            "Workers that both map and reduce",
+            default "one per processor this process may use",
+            Set::Count(PLACES, |settings, workers| settings.workers = Some(workers as usize));
+    }
+    FAILURES {
+        "retries" = retries:
+            "How often to retry a task whose worker died before the job fails",
+            default "2",
+            Set::Count(ANY, |settings, retries| settings.retries = Some(retries as u32));
+        "task-timeout" = task_timeout:
+            "Kill a worker whose task takes longer than this, e.g. 30s, or that is stopped for as long",
+            default "no limit",
+            Set::Duration(|settings, timeout| settings.task_timeout = Some(timeout));
+        "deadline" = deadline:
+            "End the job with an error if it takes longer than this in all, e.g. 10m; waiting for pipes and copying \
+             them count, too",
+            default "no limit",
+            Set::Duration(|settings, limit| settings.deadline = Some(limit));
+        "max-failures" = max_failures:
+            "How many workers may die before the job fails",
+            default "32, or the number of workers if that is more",
+            Set::Count(ANY, |settings, failures| settings.max_failures = Some(failures as u32));
+        "skip-bad-records" = skip_bad_records:
+            "Set aside up to N records (or all, at most 1000000) that the map function rejects, crashes on or (with a \
+             task timeout) never returns from, and give the result of the others. A record that needs more memory, \
+             or is longer, than this run allows ends the job, and so does a quote in CSV that is not closed before \
+             the end of its file",
+            default "0",
+            Set::CountOrAll(BAD_RECORDS_MAX as u64, |settings, records| settings.skip_bad_records = records as u32);
+    }
+    MEMORY {
+        "memory" = memory:
+            "Memory for all processes of the job together, e.g. 2GiB; data that does not fit is spilled to disk, and \
+             what cannot be spilled (a decoded picture, a matrix, the window of a compressed file) is refused",
+            default "half of what is available",
+            Set::Bytes(|settings, bytes| settings.memory_bytes = Some(bytes));
+        "spill-dir" = spill_dirs:
+            "A folder to spill to. If several are given, best on different disks, they are used in turn, and one \
+             without room is passed over. The first also takes copies of pipes, in full",
+            default "the folder for temporary files",
+            Set::Folders(|settings, folder| settings.spill_dirs.push(folder));
+        "keep-free" = keep_free:
+            "How much of the disk stays free in each folder to spill to, for others: a job whose copies of pipes and \
+             spilled pairs would take more ends with an error; 0 is no limit",
+            default "a tenth of what is free when the job begins",
+            Set::Bytes(|settings, bytes| settings.keep_free_bytes = Some(bytes as u64));
+    }
+    RESULT {
+        "deterministic" = deterministic:
+            "Make sums of fractions the same to the last digit on every run, and cut the input into the same tasks \
+             for any number of workers. Sums of numbers without a point are exact even without this option. Sums \
+             by key take up to a fifth more time",
+            default "",
+            Set::Switch(false, |settings, deterministic| settings.deterministic = deterministic);
+    }
+    STRATEGIES {
+        "map-workers" = map_workers:
+            "Workers that only map, in a job where others only reduce",
+            excluded by "workers",
+            default "half the processors",
+            Set::Count(PLACES, |settings, workers| settings.map_workers = Some(workers as usize));
+        "reduce-workers" = reduce_workers:
+            "Workers that only reduce, in a job where others only map",
+            excluded by "workers",
+            default "half the processors",
+            Set::Count(PLACES, |settings, workers| settings.reduce_workers = Some(workers as usize));
+        "map-at-once" = map_at_once:
+            "Workers that map at the same time; the others reduce, and replace those that die",
+            default "the number of processors",
+            Set::Count(PLACES, |settings, workers| settings.map_at_once = Some(workers as usize));
+        "isolation" = isolation:
+            "What a worker is",
+            default "process",
+            one_of! { isolation:
+                "process" => Isolation::Process, "A process of its own: the job survives its crash";
+                "thread" => Isolation::Thread, "A thread of this process";
+            };
+        "placement" = placement:
+            "Where workers run on a machine with several NUMA nodes",
+            default "auto",
+            one_of! { placement:
+                "auto" => Placement::Auto, "As pinned, or as by-node if keys repeat";
+                "pinned" => Placement::Pinned, "Each stays on one node, where its memory is";
+                "by-node" => Placement::ByNode,
+                    "Pinned, and each node reduces the pairs of its own workers, if their results can be joined";
+                "off" => Placement::Off, "Wherever the kernel puts them";
+            };
+        "exchange" = exchange:
+            "When reducers begin",
+            default "pipelined",
+            one_of! { exchange:
+                "pipelined" => Exchange::Pipelined, "With the first page that arrives";
+                "barrier" => Exchange::Barrier, "When everything is mapped";
+            };
+        "buffer" = buffer:
+            "How the map function's pairs are gathered before they go to pages",
+            default "auto",
+            one_of! { buffer:
+                "auto" => Buffer::Auto, "Dense or hash if values are combined in map, otherwise array";
+                "array" => Buffer::Array, "Append only";
+                "hash" => Buffer::Hash, "A combining table";
+                "dense" => Buffer::Dense, "A plain array, for programs whose keys are small numbers";
+            };
+        "combine" = combine:
+            "Where the values of one key are combined",
+            default "both",
+            one_of! { combine:
+                "both" => Combining::Both, "In map and as pages arrive";
+                "map" => Combining::Map, "Before values are sent, and once at the end";
+                "reduce" => Combining::Reduce, "As pages arrive";
+                "off" => Combining::Off, "Once at the end";
+            };
+        "combine-after" = combine_after:
+            "If values are combined in map only, or once at the end: still combine in reduce once a key has more \
+             values than this",
+            default "",
+            Set::Count(ANY, |settings, values| settings.combine_after = Some(values as u32));
+        "pages" = pages:
+            "Where the memory of pages comes from",
+            default "reuse",
+            one_of! { pages:
+                "fresh" => PagePolicy::Fresh, "Returned to the kernel after each use";
+                "reuse" => PagePolicy::Reuse, "Reused";
+                "prealloc" => PagePolicy::Prealloc, "Faulted in before the first task, then reused";
+            };
+        "page-bytes" = page_bytes:
+            "Size of a page, a multiple of 4KiB up to 64MiB",
+            default "by the number of workers",
+            Set::Bytes(|settings, bytes| settings.page_bytes = Some(bytes));
+        "partitions" = partitions:
+            "Partitions of the keys, rounded up to a power of two",
+            default "64, or 2 for each reducer if that is more",
+            Set::Count(1..=4096, |settings, partitions| settings.partitions = Some(partitions as usize));
+        "split-bytes" = split_bytes:
+            "Approximate input bytes of a map task",
+            default "by the size of the input and the time that a byte takes",
+            Set::Bytes(|settings, bytes| settings.split_bytes = Some(bytes as u64));
+        "chunk-bytes" = chunk_bytes:
+            "Approximate input bytes of one call of the map function",
+            default "256KiB",
+            Set::Bytes(|settings, bytes| settings.chunk_bytes = Some(bytes));
+        "sample" = sample:
+            "Plan without a sample: no part of the input is mapped before the job begins",
+            default "",
+            Set::Switch(true, |settings, sample| settings.sample = Some(sample));
+    }
+}
 
 const WORKERS: &str = "Workers";
 const FAILURES: &str = "Failures";

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::data::datum::{Datum, Key};
-use crate::program::map_reduce::MapReduce;
+use crate::program::map_reduce::{MapReduce, Reduce};
 
 type KeyOf<'a, J> = <<J as MapReduce>::Key as Datum>::Ref<'a>;
 type ValueOf<'a, J> = <<J as MapReduce>::Value as Datum>::Ref<'a>;
@@ -89,6 +89,10 @@ pub(crate) trait Program {
         value: <Self::OutValue as Datum>::Ref<'v>,
     ) -> (<Self::Key as Datum>::Ref<'k>, <Self::Value as Datum>::Ref<'v>);
 }
+
+/// The reduce function of a job.
+pub(crate) type ReduceOf<'f, J> =
+    Reduce<'f, <J as Program>::Key, <J as Program>::Value, <J as Program>::OutKey, <J as Program>::OutValue>;
 
 /// The program of a user with the types of the result.
 pub(crate) struct Whole<J, E>(PhantomData<fn() -> (J, E)>);

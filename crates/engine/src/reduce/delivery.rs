@@ -17,10 +17,10 @@ use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, Store};
 use crate::plan::job_plan::Plan;
-use crate::program::ending::Program;
-use crate::program::map_reduce::{MapReduce, Reduce, combines};
+use crate::program::ending::{Program, ReduceOf};
+use crate::program::map_reduce::{MapReduce, combines};
 use crate::reduce::reduction::{Reduction, erased_combiner};
-use crate::spill::merge::{Merge, Sorted, Visit};
+use crate::spill::merge::{Merge, Sorted, Visit, go_on};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::sorter::Sorter;
 use crate::spill::values::{Combine, for_each_key};
@@ -33,7 +33,7 @@ pub(crate) fn run_order<J: MapReduce>(program: &J, plan: &Plan, reduces: bool) -
 /// The functions that all values of a key still need: combine, or reduce.
 struct Grouping<'w, J: Program> {
     combine: Option<Rc<Combine<'w, J::Value>>>,
-    reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+    reduce: Option<&'w ReduceOf<'w, J>>,
 }
 
 impl<'w, J: Program> Grouping<'w, J> {
@@ -42,7 +42,7 @@ impl<'w, J: Program> Grouping<'w, J> {
     fn find(
         mut reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+        reduce: Option<&'w ReduceOf<'w, J>>,
     ) -> Result<(Reduction<'w, J>, Option<Self>), Failure> {
         if !combines(reduction.program) {
             return Ok((reduction, reduce.map(|reduce| Grouping { combine: None, reduce: Some(reduce) })));
@@ -87,7 +87,7 @@ impl<'w, J: Program> Grouping<'w, J> {
         merge: Merge<J::Key, J::Value>,
         emit: &mut Visit<'_, J::OutKey, J::OutValue>,
     ) -> Result<u64, Failure> {
-        let (mut keys, mut failed) = (0, None);
+        let mut keys = 0;
         for_each_key(merge, self.combine.as_deref(), &mut |key, values| {
             keys += 1;
             let mut flow = ControlFlow::Continue(());
@@ -99,8 +99,8 @@ impl<'w, J: Program> Grouping<'w, J> {
                         }
                     });
                     if let Err(error) = reduced {
-                        failed = Some(Failure::Reduce { key: text_of::<J::Key>(key), error: error.unless_retried() });
-                        flow = ControlFlow::Break(());
+                        let (key, error) = (text_of::<J::Key>(key), error.unless_retried());
+                        flow = ControlFlow::Break(Err(Failure::Reduce { key, error }));
                     }
                 }
                 None => {
@@ -114,7 +114,7 @@ impl<'w, J: Program> Grouping<'w, J> {
             }
             flow
         })?;
-        failed.map_or(Ok(keys), Err)
+        Ok(keys)
     }
 }
 
@@ -143,7 +143,7 @@ impl<'w, J: Program> InPartitions<'w, J> {
     pub fn prepare(
         reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+        reduce: Option<&'w ReduceOf<'w, J>>,
     ) -> Result<InPartitions<'w, J>, Failure> {
         let combined_late = combines(reduction.program) && !reduction.combines();
         let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
@@ -168,11 +168,10 @@ impl<'w, J: Program> InPartitions<'w, J> {
             return Ok(pairs);
         }
         let merge = sorter.take_partition(partition).into_merge(Order::ByKey, usize::MAX)?;
-        let (mut visited, mut pairs) = (Ok(()), 0);
+        let mut pairs = 0;
         let mut take = |key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>| {
             pairs += 1;
-            visited = visit(key, value);
-            if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            go_on(visit(key, value))
         };
         let keys = match &self.grouping {
             None => merge.for_each(&mut take).map(|()| None)?,
@@ -181,7 +180,7 @@ impl<'w, J: Program> InPartitions<'w, J> {
                 take(key, value)
             })?),
         };
-        visited.map(|()| keys.unwrap_or(pairs))
+        Ok(keys.unwrap_or(pairs))
     }
 
     /// Returns the reduction, whose memory can be used again, if pairs are still as they came.
@@ -214,7 +213,7 @@ impl<'w, J: Program> Delivery<'w, J> {
     pub fn prepare(
         reduction: Reduction<'w, J>,
         plan: &Plan,
-        reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+        reduce: Option<&'w ReduceOf<'w, J>>,
     ) -> Result<Delivery<'w, J>, Failure> {
         let (order, limit) = (plan.order, plan.limit);
         let (reduction, grouping) = Grouping::find(reduction, plan, reduce)?;
@@ -238,12 +237,8 @@ impl<'w, J: Program> Delivery<'w, J> {
         let left_bytes = pairs_bytes.saturating_sub(sorter.held_bytes).max(pairs_bytes / 4);
         let room = ReduceMemory { pairs_bytes: left_bytes, ..sorter.room };
         let mut second = Sorter::of_pairs(order, limit, room, Rc::clone(&sorter.spill));
-        let mut pushed = Ok(());
-        let keys = grouping.for_each(sorter.into_merge(Order::ByKey, usize::MAX)?, &mut |key, value| {
-            pushed = second.push(key, value);
-            if pushed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        pushed?;
+        let merge = sorter.into_merge(Order::ByKey, usize::MAX)?;
+        let keys = grouping.for_each(merge, &mut |key, value| go_on(second.push(key, value)))?;
         Ok(Delivery { stream: Stream::Made(second.into_merge(order, limit)?), order, limit, keys })
     }
 
@@ -253,7 +248,7 @@ impl<'w, J: Program> Delivery<'w, J> {
         let mut in_order = InOrder::default();
         let mut take = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| {
             if left == 0 {
-                return ControlFlow::Break(());
+                return ControlFlow::Break(Ok(()));
             }
             left -= 1;
             in_order.next::<J::OutKey, J::OutValue>(order, key, value);

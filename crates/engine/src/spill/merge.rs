@@ -153,8 +153,8 @@ impl<K: Key, V: Datum> Merge<K, V> {
     /// be a copy of the merge to compile.)
     pub fn for_each(mut self, visit: &mut Visit<'_, K, V>) -> Result<(), Failure> {
         while let Some((key, value)) = self.pair() {
-            if visit(key, value).is_break() {
-                return Ok(());
+            if let ControlFlow::Break(outcome) = visit(key, value) {
+                return outcome;
             }
             self.advance();
         }
@@ -167,5 +167,16 @@ impl<K: Key, V: Datum> Merge<K, V> {
     }
 }
 
-/// Receives a pair.
-pub(crate) type Visit<'v, K, V> = dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>) -> ControlFlow<()> + 'v;
+/// A visitor of pairs.
+pub(crate) type Visit<'v, K, V> = dyn FnMut(<K as Datum>::Ref<'_>, <V as Datum>::Ref<'_>) -> Flow + 'v;
+
+/// The answer of a visitor. A break ends the visit: with a failure, or because the rest is not wanted.
+pub(crate) type Flow = ControlFlow<Result<(), Failure>>;
+
+/// Goes on unless something has failed.
+pub(crate) fn go_on(done: Result<(), Failure>) -> Flow {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        failed => ControlFlow::Break(failed),
+    }
+}

@@ -18,7 +18,7 @@ use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
 use crate::failure::Failure;
 use crate::gather::store::{Pile, ROWS_AHEAD, Store};
-use crate::spill::merge::{Merge, Sorted};
+use crate::spill::merge::{Merge, Sorted, go_on};
 use crate::spill::reduce_memory::ReduceMemory;
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::Spill;
@@ -184,28 +184,20 @@ impl<'c, K: Key, V: Datum> Sorter<'c, K, V> {
             self.spill.count_merged(oldest.len());
             let merge = Merge::<K, V>::new(self.order, &self.spill, oldest, None)?;
             let mut writer = RunWriter::new(&self.spill, self.room.block_bytes);
-            let (mut written, limit) = (Ok(()), self.limit);
-            let flow = |written: &Result<(), Failure>| {
-                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            };
             if let Some(combine) = &self.combine {
                 for_each_key(merge, Some(&**combine), &mut |key, values| {
-                    let value = values.next().expect("a key has a value");
-                    written = writer.push::<K, V>(key, value);
-                    flow(&written)
+                    go_on(writer.push::<K, V>(key, values.next().expect("a key has a value")))
                 })?;
             } else {
-                let mut pairs = 0;
+                let mut left = self.limit;
                 merge.for_each(&mut |key, value| {
-                    if pairs == limit {
-                        return ControlFlow::Break(());
+                    if left == 0 {
+                        return ControlFlow::Break(Ok(()));
                     }
-                    pairs += 1;
-                    written = writer.push::<K, V>(key, value);
-                    flow(&written)
+                    left -= 1;
+                    go_on(writer.push::<K, V>(key, value))
                 })?;
             }
-            written?;
             self.runs.push_back(writer.finish()?);
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::data::contract;
 use crate::data::datum::{Datum, Key, Owned};
 use crate::data::key;
 use crate::failure::Failure;
-use crate::spill::merge::Merge;
+use crate::spill::merge::{Flow, Merge};
 
 /// The values of one key, in ascending order. They may exceed memory, so each is borrowed only until the next one is
 /// requested:
@@ -81,7 +81,7 @@ pub(crate) type Combine<'c, V> = dyn Fn(Owned<V>, Owned<V>) -> Owned<V> + 'c;
 pub(crate) fn for_each_key<K: Key, V: Datum>(
     mut merge: Merge<K, V>,
     combine: Option<&Combine<'_, V>>,
-    visit: &mut dyn FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(K::Ref<'_>, &mut Values<'_, K, V>) -> Flow,
 ) -> Result<(), Failure> {
     let (mut key_bytes, mut is_first) = (Vec::new(), true);
     while let Some((key, _)) = merge.pair() {
@@ -98,8 +98,8 @@ pub(crate) fn for_each_key<K: Key, V: Datum>(
             }
             None => visit(key, &mut values),
         };
-        if flow.is_break() {
-            return Ok(());
+        if let ControlFlow::Break(outcome) = flow {
+            return outcome;
         }
         // The reduce function may have left values unread.
         while values.next().is_some() {}

@@ -81,7 +81,7 @@ impl<A: Datum> Call<A> {
                 let (code, message) = self.content.split_at(5.min(self.content.len()));
                 let [a, b, c, d, has_code] = *code else { return Err(self.process.gone()) };
                 let code = (has_code > 0).then(|| i32::from_le_bytes([a, b, c, d]));
-                let error = ProgramError::from_message(&String::from_utf8_lossy(message), code);
+                let error = ProgramError::received(String::from_utf8_lossy(message).split('\0'), code);
                 Err(Error::program("the function of the starter", &error))
             }
             None => {

@@ -154,7 +154,7 @@ fn one<Q: Datum, A: Datum>(
             let code = error.number();
             answers.content.extend(code.unwrap_or(0).to_le_bytes());
             answers.content.push(u8::from(code.is_some()));
-            answers.content.extend(error.message().as_bytes());
+            answers.content.extend(error.messages().join("\0").as_bytes());
             answers.send(Kind::Failed);
         }
     }

@@ -9,7 +9,7 @@
 //! ([`publish`](crate::control::words::Shared::publish)). Until then the partition is invisible to others; if the owner
 //! dies, it is made again.
 
-use gristmill_os::room;
+use gristmill_os::room::NoRoom;
 use gristmill_page::{Extent, NoExtent, Overwritten, Piece, Reader, Shelver};
 use rustix::io::Errno;
 
@@ -18,6 +18,7 @@ use crate::data::datum::{Datum, Key};
 use crate::data::entry;
 use crate::data::key;
 use crate::data::seed::Seed;
+use crate::failure::{Doing, Failure};
 
 /// The size of the header of a piece.
 const HEADER_BYTES: usize = 16;
@@ -27,28 +28,21 @@ pub(crate) const fn pair_bytes_max(extent_bytes: usize) -> usize {
     extent_bytes - HEADER_BYTES
 }
 
-/// The reason why a partition could not be kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoRoom {
-    /// Every extent is taken.
-    Shelf,
-    /// The next extent lies in a file, for which its disk has no room. 0: less is free than is to stay free.
-    Disk { errno: i32 },
-    /// A pair is larger than an extent.
-    Pair { bytes: usize },
-}
-
 /// Writes partitions; keeps the open extent of a worker from step to step.
 pub(crate) struct ShelfWriter<'r> {
     shelver: Shelver<'r>,
     extent: Option<Extent<'r>>,
     seed: &'r Seed,
+    /// The folder of the file that extents may lie in.
+    folder: usize,
 }
 
 /// Writes one partition.
 pub(crate) struct PartitionWriter<'k, 'r> {
     shelf_writer: &'k mut ShelfWriter<'r>,
     generation: u32,
+    /// The bytes that its worker has spilled, for an error.
+    spilled_bytes: u64,
     kept: KeptPartition,
     /// The bytes of the open piece, including its header; 0 if no piece is open.
     used: usize,
@@ -57,13 +51,14 @@ pub(crate) struct PartitionWriter<'k, 'r> {
 }
 
 impl<'r> ShelfWriter<'r> {
-    pub fn new(shelver: Shelver<'r>, seed: &'r Seed) -> ShelfWriter<'r> {
-        ShelfWriter { shelver, extent: None, seed }
+    pub fn new(shelver: Shelver<'r>, seed: &'r Seed, folder: usize) -> ShelfWriter<'r> {
+        ShelfWriter { shelver, extent: None, seed, folder }
     }
 
-    /// Begins a partition.
-    pub fn begin(&mut self, generation: u32) -> PartitionWriter<'_, 'r> {
-        PartitionWriter { shelf_writer: self, generation, kept: KeptPartition::default(), used: 0, pairs: 0 }
+    /// Begins a partition, whose worker has spilled this many bytes.
+    pub fn begin(&mut self, generation: u32, spilled_bytes: u64) -> PartitionWriter<'_, 'r> {
+        let kept = KeptPartition::default();
+        PartitionWriter { shelf_writer: self, generation, spilled_bytes, kept, used: 0, pairs: 0 }
     }
 
     /// Ends a generation: the next one begins with a new extent, because extents are freed by generation.
@@ -75,7 +70,7 @@ impl<'r> ShelfWriter<'r> {
 impl PartitionWriter<'_, '_> {
     /// Appends a pair.
     #[inline]
-    pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), NoRoom> {
+    pub fn append<K: Key, V: Datum>(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) -> Result<(), Failure> {
         let bytes = entry::width::<K, V>(key, value);
         // The hashes of numbers are computed again by the reader.
         let hash = if K::WIDTH.is_some() { 0 } else { entry::short_hash(key::hash::<K>(key, self.shelf_writer.seed)) };
@@ -98,19 +93,24 @@ impl PartitionWriter<'_, '_> {
 
     /// Seals the open piece and opens another one with room for `wanted` bytes.
     #[cold]
-    fn open_piece(&mut self, wanted: usize) -> Result<(), NoRoom> {
+    fn open_piece(&mut self, wanted: usize) -> Result<(), Failure> {
         self.seal();
         let has_room = self.shelf_writer.extent.as_mut().is_some_and(|extent| extent.room().len() >= wanted);
         if !has_room {
-            let mut extent = self.shelf_writer.shelver.take(self.generation).map_err(|why| match why {
-                NoExtent::Full => NoRoom::Shelf,
-                NoExtent::Disk(room::NoRoom::Kept) => NoRoom::Disk { errno: 0 },
-                NoExtent::Disk(room::NoRoom::System(error)) => {
-                    NoRoom::Disk { errno: error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()) }
+            let no_room = |doing, errno| {
+                let (folder, bytes) = (self.shelf_writer.folder, self.spilled_bytes);
+                Failure::Spill { folder, doing, errno, bytes }
+            };
+            let taken = self.shelf_writer.shelver.take(self.generation);
+            let mut extent = taken.map_err(|why| match why {
+                NoExtent::Full => Failure::ShelfFull,
+                NoExtent::Disk(NoRoom::Kept) => no_room(Doing::KeepFree, 0),
+                NoExtent::Disk(NoRoom::System(error)) => {
+                    no_room(Doing::Write, error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()))
                 }
             })?;
             if extent.room().len() < wanted {
-                return Err(NoRoom::Pair { bytes: wanted - HEADER_BYTES });
+                return Err(Failure::PairTooLarge { bytes: wanted - HEADER_BYTES });
             }
             self.shelf_writer.extent = Some(extent);
         }
@@ -184,9 +184,9 @@ mod tests {
             let pages = pages(100);
             let _ends = pages.claim(0);
             let seed = Seed::of(1);
-            let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf(), 0), &seed);
+            let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf(), 0), &seed, 0);
             let kept: Vec<KeptPartition> = partitions.iter().map(|pairs| {
-                let mut writer = shelf_writer.begin(1);
+                let mut writer = shelf_writer.begin(1, 0);
                 for (key, value) in pairs {
                     writer.append::<Bytes, u64>(key, *value).expect("there is room");
                 }
@@ -215,11 +215,14 @@ mod tests {
         let pages = pages(1);
         let _ends = pages.claim(0);
         let seed = Seed::of(1);
-        let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf(), 0), &seed);
-        let mut writer = shelf_writer.begin(1);
+        let mut shelf_writer = ShelfWriter::new(Shelver::new(pages.shelf(), 0), &seed, 0);
+        let mut writer = shelf_writer.begin(1, 0);
         let giant = vec![0; 5000];
-        assert_eq!(writer.append::<Bytes, u64>(&giant, 0), Err(NoRoom::Pair { bytes: giant.len() + 4 + 5 + 8 }));
+        assert_eq!(
+            writer.append::<Bytes, u64>(&giant, 0),
+            Err(Failure::PairTooLarge { bytes: giant.len() + 4 + 5 + 8 })
+        );
         let full = (0..).find_map(|number| writer.append::<u64, u64>(number, 0).err());
-        assert_eq!(full, Some(NoRoom::Shelf));
+        assert_eq!(full, Some(Failure::ShelfFull));
     }
 }

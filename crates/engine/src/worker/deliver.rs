@@ -13,7 +13,7 @@ use crate::output::parts::{OpenTarget, Row};
 use crate::output::sink::{Attempt, OpenPart, Sink};
 use crate::program::ending::Program;
 use crate::reduce::delivery::Delivery;
-use crate::spill::merge::Visit;
+use crate::spill::merge::{Visit, go_on};
 use crate::testing::kill_points::Moment;
 use crate::worker::reduction::reduced;
 use crate::worker::setup::Setup;
@@ -60,12 +60,7 @@ pub(super) fn into_sink<J: Program, T>(
     let part = work.reducer_in(lane.slot);
     let attempt = work.anew as usize * work.plan.slots() + lane.slot;
     let mut open = OpenPart::open(sink, Attempt { part, attempt })?;
-    let mut written = Ok(());
-    let visited = pairs(&mut |key, value| {
-        written = open.pair(key, value);
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    written?;
+    let visited = pairs(&mut |key, value| go_on(open.pair(key, value)))?;
     let pairs = open.close()?;
     lane.outbox.kill_point.passes(Moment::Written);
     work.shared.set_closed(part, attempt, pairs);
@@ -82,7 +77,6 @@ fn write<J: Program>(
 ) -> Result<u64, Failure> {
     let Setup { shared, plan, .. } = *work.setup;
     let mut writer = None;
-    let mut outcome = Ok(());
     let mut row = |key: <J::OutKey as Datum>::Ref<'_>, value: <J::OutValue as Datum>::Ref<'_>| -> Result<(), Failure> {
         let step = parts.advance();
         if let Some(ended) = step.ended {
@@ -106,11 +100,7 @@ fn write<J: Program>(
         }
         Ok(())
     };
-    let keys = delivery.for_each(&mut |key, value| {
-        outcome = row(key, value);
-        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    outcome.map(|()| keys)
+    delivery.for_each(&mut |key, value| go_on(row(key, value)))
 }
 
 /// Tracks the partition of the next pair in a stream of consecutive partitions.

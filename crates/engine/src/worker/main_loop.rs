@@ -131,7 +131,7 @@ impl<'w, J: Program> WorkerLoop<'w, J> {
             role,
             lane,
             mapper: role.maps.then(|| Mapper::new(plan)),
-            shelf_writer: ShelfWriter::new(shelver, work.seed),
+            shelf_writer: ShelfWriter::new(shelver, work.seed, work.plan.shelf_folder),
             drained: None,
             has_delivered: false,
             usage_before: usage(plan.isolation),

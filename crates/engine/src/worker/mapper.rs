@@ -3,7 +3,7 @@
 use gristmill_os::clock::monotonic_ns;
 use gristmill_ring::Latch;
 
-use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, RangeBuffer};
+use crate::buffer::{ArrayBuffer, DenseArray, DenseBuffer, HashBuffer, HashTable, MapBuffer, RangeBuffer};
 use crate::control::bad_records::SetAside;
 use crate::control::counters::{Count, Phase};
 use crate::control::job_is_over::JobIsOver;
@@ -17,7 +17,7 @@ use crate::plan::job_plan::Plan;
 use crate::plan::settings::Buffer;
 use crate::program::accumulator;
 use crate::program::ending::Program;
-use crate::program::map_reduce::{Emit, MapReduce};
+use crate::program::map_reduce::MapReduce;
 use crate::program::pairs::Pairs;
 use crate::program::partition::Partitioner;
 use crate::steps::shelf_writer::pairs_of;
@@ -107,37 +107,21 @@ impl<J: Program> Mapper<J> {
         let search = BadRecordSearch::new(work, lane.slot, task, set_aside);
         let digest = match kept {
             MapTable::Table(table) if table.rests() => {
-                let mut past = ArrayBuffer::new(lane, *partitioner);
-                map_task(work, reader, task, search, &mut past)?;
-                let digest = past.digest;
-                drop(past);
-                table.passed(digest.pairs);
-                lane.meter.add(Count::PairsPassed, digest.pairs);
-                digest
+                let past = map_task(work, reader, task, search, ArrayBuffer::new(lane, *partitioner))?;
+                table.passed(past.pairs);
+                lane.meter.add(Count::PairsPassed, past.pairs);
+                past
             }
-            MapTable::Table(table) => {
-                let mut buffer = HashBuffer::new(lane, table, *partitioner);
-                map_task(work, reader, task, search, &mut buffer)?;
-                buffer.digest
-            }
+            MapTable::Table(table) => map_task(work, reader, task, search, HashBuffer::new(lane, table, *partitioner))?,
             MapTable::Array(array) => {
-                let mut buffer = DenseBuffer::new(lane, array, *partitioner);
-                map_task(work, reader, task, search, &mut buffer)?;
-                buffer.digest
+                map_task(work, reader, task, search, DenseBuffer::new(lane, array, *partitioner))?
             }
             MapTable::Nothing => match work.functions.ranges {
-                Some(ranges) => {
-                    let mut buffer = RangeBuffer::new(lane, ranges);
-                    map_task(work, reader, task, search, &mut buffer)?;
-                    buffer.digest
-                }
-                None => {
-                    let mut buffer = ArrayBuffer::new(lane, *partitioner);
-                    map_task(work, reader, task, search, &mut buffer)?;
-                    buffer.digest
-                }
+                Some(ranges) => map_task(work, reader, task, search, RangeBuffer::new(lane, ranges))?,
+                None => map_task(work, reader, task, search, ArrayBuffer::new(lane, *partitioner))?,
             },
         };
+        lane.meter.add(Count::PairsEmitted, digest.pairs);
         lane.meter.move_time(Phase::Map, Phase::Input, self.reader.read_ns);
         let changes = changes_of_outputs(work, lane, task)?;
         let digest = Digest { changes, ..digest };
@@ -189,18 +173,20 @@ impl<J: Program> Mapper<J> {
     }
 }
 
+/// Maps a task into `buffer`. Returns the digest of its pairs.
 fn map_task<J: Program>(
     work: &Work<'_, J>,
     reader: &mut Reader,
     task: usize,
     mut search: BadRecordSearch<'_, J>,
-    buffer: &mut impl Emit<J::Key, J::Value>,
-) -> Result<(), Failure> {
+    mut buffer: impl MapBuffer<J::Key, J::Value>,
+) -> Result<Digest, Failure> {
     let _mapping = work.outputs.map_task();
     if let Some(piece) = work.shared.piece(task) {
         let shelf = work.shared.pages.shelf().reader(search.slot);
-        let mapped = work.functions.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), buffer);
-        return mapped.map_err(|error| Failure::Pairs { error: error.unless_retried() });
+        let mapped = work.functions.program.map_pairs(&Pairs::new(pairs_of(&shelf, piece), &reader.state), &mut buffer);
+        mapped.map_err(|error| Failure::Pairs { error: error.unless_retried() })?;
+        return Ok(buffer.digest());
     }
     let mut before_bytes = 0;
     let input_task = work.shared.input_task(task);
@@ -216,10 +202,10 @@ fn map_task<J: Program>(
                 work.shared.set_reached(search.slot, before_bytes + chunk.reached.min(part.stored_bytes));
             }
             if !search.is_plain {
-                return search.map(chunk, buffer);
+                return search.map(chunk, &mut buffer);
             }
             search.begin(chunk);
-            if let Err(error) = work.functions.program.map(chunk, buffer) {
+            if let Err(error) = work.functions.program.map(chunk, &mut buffer) {
                 return Err(search.find(chunk, error));
             }
             search.end();
@@ -229,7 +215,7 @@ fn map_task<J: Program>(
     }
     search.finish();
     work.functions.program.end_task(input_task);
-    Ok(())
+    Ok(buffer.digest())
 }
 
 /// Returns a hash of what a task has changed in shared outputs.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use crate::control::counters::{Count, Phase};
 use crate::data::order::Order;
 use crate::exchange::lane::Lane;
-use crate::failure::{Doing, Failure};
+use crate::failure::Failure;
 use crate::gather::store::Store;
 use crate::plan::settings::PagePolicy;
 use crate::program::ending::Program;
 use crate::reduce::delivery::{InPartitions, run_order};
 use crate::reduce::reduction::Reduction;
 use crate::spill::spill_file::Spill;
-use crate::steps::shelf_writer::{NoRoom, ShelfWriter};
+use crate::steps::shelf_writer::ShelfWriter;
 use crate::testing::kill_points::Moment;
 use crate::worker::setup::Setup;
 use crate::worker::work::Work;
@@ -63,18 +63,8 @@ pub(super) fn keep<'w, J: Program>(
     // Partitions that a dead predecessor has put there stay as they are.
     for partition in (0..plan.partitions).filter(mine).filter(|partition| !shared.is_kept(*partition, step)) {
         // Generations count from 1.
-        let mut writer = shelf_writer.begin(step + 1);
-        let written = partitions.try_for_each(partition, |key, value| {
-            writer.append::<J::Key, J::Value>(key, value).map_err(|why| match why {
-                NoRoom::Shelf => Failure::ShelfFull,
-                NoRoom::Disk { errno } => {
-                    let doing = if errno == 0 { Doing::KeepFree } else { Doing::Write };
-                    let bytes = lane.meter.counters.get(Count::SpilledBytes);
-                    Failure::Spill { folder: plan.shelf_folder, doing, errno, bytes }
-                }
-                NoRoom::Pair { bytes } => Failure::PairTooLarge { bytes },
-            })
-        });
+        let mut writer = shelf_writer.begin(step + 1, lane.meter.counters.get(Count::SpilledBytes));
+        let written = partitions.try_for_each(partition, |key, value| writer.append::<J::Key, J::Value>(key, value));
         lane.meter.add(Count::Keys, written?);
         let kept = writer.end();
         lane.outbox.kill_point.passes(Moment::Keeping);

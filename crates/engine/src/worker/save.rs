@@ -20,7 +20,7 @@ use crate::plan::job_plan::Plan;
 use crate::program::ending::Program;
 use crate::reduce::delivery::{Delivery, run_order};
 use crate::reduce::reduction::Reduction;
-use crate::spill::merge::{Merge, Visit};
+use crate::spill::merge::{Merge, Visit, go_on};
 use crate::spill::run::{Run, RunWriter};
 use crate::spill::spill_file::{FileRange, Spill};
 use crate::testing::kill_points::Moment;
@@ -135,11 +135,6 @@ fn write<K: Key, V: Datum>(
     pairs: impl FnOnce(&mut Visit<'_, K, V>) -> Result<(), Failure>,
 ) -> Result<Run, Failure> {
     let mut writer = RunWriter::in_folder(spill, folder, block_bytes);
-    let mut written = Ok(());
-    pairs(&mut |key, value| {
-        written = writer.push::<K, V>(key, value);
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    written?;
+    pairs(&mut |key, value| go_on(writer.push::<K, V>(key, value)))?;
     writer.finish()
 }

@@ -4,15 +4,14 @@ use std::ops::Deref;
 
 use crate::output::parts::Row;
 use crate::output::sink::Sink;
-use crate::program::ending::Program;
-use crate::program::map_reduce::Reduce;
+use crate::program::ending::{Program, ReduceOf};
 use crate::program::ranges::Ranges;
 use crate::worker::setup::Setup;
 
 /// The functions of a program, and what else depends on the types of its pairs.
 pub(crate) struct Functions<'w, J: Program> {
     pub program: &'w J::User,
-    pub reduce: Option<&'w Reduce<'w, J::Key, J::Value, J::OutKey, J::OutValue>>,
+    pub reduce: Option<&'w ReduceOf<'w, J>>,
     /// The bounds of the partitions, if they are ranges of pairs.
     pub ranges: Option<&'w Ranges<J::Key, J::Value>>,
     /// How reducers write a pair of the result to the [`target`](Setup::target), if they do.
