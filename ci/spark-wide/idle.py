@@ -83,21 +83,30 @@ def collected(spark):
         time.sleep(2)
 
 
+def after_removals(spark, maps):
+    """Makes a shuffle on four executors, and lets idle ones go: its sums are right all the same, and no map runs again.
+
+    Returns the shuffle and the executors that stayed.
+    """
+    all_executors(spark, 4)
+    shuffled = sums(spark, maps)
+    require(shuffled.collectAsMap() == expected(), "sums before executors go")
+    ran = maps_run()
+    stayed = await_removals(1)
+    require(len(stayed) < 4, "no idle executor was removed")
+    for _ in range(2):
+        require(shuffled.collectAsMap() == expected(), "sums after executors have gone")
+    require(maps_run() == ran, f"maps ran again: {len(ran)} files before, {len(maps_run())} after")
+    return shuffled, stayed
+
+
 def idle_executors():
     """The two that hold partitions of a live shuffle stay, though only one ran its map; others go, and all but one
     when it is gone.
     """
     with session(master="local-cluster[4,1,1024]", **ALLOCATION) as spark:
-        all_executors(spark, 4)
-        shuffled = sums(spark, 1)
-        require(shuffled.collectAsMap() == expected(), "sums before executors go")
-        ran = maps_run()
-        stayed = await_removals(1)
-        require(len(stayed) < 4, "no idle executor was removed")
+        shuffled, stayed = after_removals(spark, 1)
         require(not OURS or len(stayed) >= PARTITIONS, f"only {len(stayed)} executors stayed for {PARTITIONS} partitions")
-        for _ in range(2):
-            require(shuffled.collectAsMap() == expected(), "sums after executors have gone")
-        require(maps_run() == ran, f"maps ran again: {len(ran)} files before, {len(maps_run())} after")
         shuffled = None
         collected(spark)
         left = await_removals(1)
@@ -117,15 +126,7 @@ def idle_executors_decommissioned():
         spark__storage__decommission__enabled="true",
         spark__storage__decommission__replicationReattemptInterval="2s",
     ) as spark:
-        all_executors(spark, 4)
-        shuffled = sums(spark, 8)
-        require(shuffled.collectAsMap() == expected(), "sums before executors go")
-        ran = maps_run()
-        left = await_removals(1)
-        require(len(left) < 4, "no idle executor was removed")
-        for _ in range(2):
-            require(shuffled.collectAsMap() == expected(), "sums after executors have gone")
-        require(maps_run() == ran, f"maps ran again: {len(ran)} files before, {len(maps_run())} after")
+        _, left = after_removals(spark, 8)
         return f"right: of 4 executors {len(left)} left, which has all partitions; no map ran twice"
 
 

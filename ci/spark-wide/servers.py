@@ -16,8 +16,18 @@ ROWS = 100_000
 
 def submit(*arguments):
     """The command line of spark-submit with our settings and jar."""
-    options = [word for key, value in settings(True).items() if key != "spark.jars" for word in ("--conf", f"{key}={value}")]
-    return [os.path.join(SPARK, "bin", "spark-submit"), "--jars", JAR, *options, *arguments]
+    ours = {key: value for key, value in settings(True).items() if key != "spark.jars"}
+    return [os.path.join(SPARK, "bin", "spark-submit"), "--jars", JAR, *options(ours), *arguments]
+
+
+def options(conf):
+    return [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+
+
+def server(name, conf):
+    """The command line of a server of Spark that has two executors."""
+    more = options({"spark.executor.memory": "1g"} | conf)
+    return submit("--master", "local-cluster[2,1,1024]", *more, "--class", name, "spark-internal")
 
 
 def fresh(name):
@@ -97,20 +107,9 @@ def connect():
         except Exception as error:
             wrong.append(repr(error)[:2000])
 
-    server = submit(
-        "--master",
-        "local-cluster[2,1,1024]",
-        "--conf",
-        "spark.executor.memory=1g",
-        "--conf",
-        f"spark.connect.grpc.binding.port={port}",
-        "--conf",
-        "spark.sql.autoBroadcastJoinThreshold=-1",
-        "--class",
-        "org.apache.spark.sql.connect.service.SparkConnectServer",
-        "spark-internal",
-    )
-    with process("connect", server, "Spark Connect server started") as log:
+    conf = {"spark.connect.grpc.binding.port": port, "spark.sql.autoBroadcastJoinThreshold": -1}
+    command = server("org.apache.spark.sql.connect.service.SparkConnectServer", conf)
+    with process("connect", command, "Spark Connect server started") as log:
         threads = [threading.Thread(target=client) for _ in range(3)]
         [thread.start() for thread in threads]
         [thread.join(LIMIT_S) for thread in threads]
@@ -124,26 +123,14 @@ def thrift():
     port = 10117
     expected = [f"{k}\t{sum(range(k, ROWS, 97))}" for k in range(97)]
     query = f"SELECT id % 97 AS k, sum(id) FROM range(0, {ROWS}, 1, 8) GROUP BY id % 97 ORDER BY k"
-    server = submit(
-        "--master",
-        "local-cluster[2,1,1024]",
-        "--conf",
-        "spark.executor.memory=1g",
-        "--conf",
-        f"spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={FOLDER}/metastore;create=true",
-        "--conf",
-        f"spark.sql.warehouse.dir={FOLDER}/warehouse",
-        "--conf",
-        f"spark.hadoop.hive.server2.thrift.port={port}",
-        "--conf",
-        "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
-        "--conf",
-        f"spark.driver.extraJavaOptions=-Dderby.stream.error.file={FOLDER}/derby.log",
-        "--class",
-        "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
-        "spark-internal",
-    )
-    with process("thrift", server, "ThriftBinaryCLIService on port") as log:
+    conf = {
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={FOLDER}/metastore;create=true",
+        "spark.sql.warehouse.dir": f"{FOLDER}/warehouse",
+        "spark.hadoop.hive.server2.thrift.port": port,
+        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={FOLDER}/derby.log",
+    }
+    command = server("org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", conf)
+    with process("thrift", command, "ThriftBinaryCLIService on port") as log:
         clients = [
             subprocess.Popen(
                 [

@@ -260,10 +260,7 @@ public final class Coordinator {
     if (plan == null) {
       throw new IllegalStateException("shuffle " + shuffle + " has no executor to live on");
     }
-    List<Executor> homes = new ArrayList<>();
-    for (int p = start; p < end; p++) {
-      homes.add(known.get(plan.homes()[p]));
-    }
+    List<Executor> homes = Arrays.stream(plan.homes(), start, end).map(known::get).toList();
     return new Location(plan.epoch(), homes, ledger(shuffle).lineage());
   }
 
@@ -297,9 +294,7 @@ public final class Coordinator {
   /** Begins a flush: the commits it covers, and per executor the attempts that it will have delivered. */
   public synchronized Map<String, List<Long>> flushBegins(int shuffle) {
     Map<String, List<Long>> attempts = new LinkedHashMap<>();
-    for (String executor : executors.keySet()) {
-      attempts.put(executor, ledger(shuffle).unflushed(executor));
-    }
+    executors.keySet().forEach(executor -> attempts.put(executor, ledger(shuffle).unflushed(executor)));
     return attempts;
   }
 

@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.gristmill.core.plan.Placement;
 import org.gristmill.core.plan.Plan;
 import org.gristmill.core.plan.Recovery;
@@ -154,11 +155,7 @@ final class PartitionHomes {
   }
 
   private BitSet homedAt(String executor) {
-    BitSet held = new BitSet();
-    for (int p = 0; p < partitions; p++) {
-      held.set(p, plan.homes()[p].equals(executor));
-    }
-    return held;
+    return IntStream.range(0, partitions).filter(p -> plan.homes()[p].equals(executor)).collect(BitSet::new, BitSet::set, BitSet::or);
   }
 
   /**

@@ -1,6 +1,5 @@
 package org.gristmill.core.driver;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
@@ -179,13 +178,7 @@ final class ShuffleLedger {
 
   /** Attempts whose map statuses stand for partitions of attempts that differ in values. */
   List<Long> mixed() {
-    List<Long> mixed = new ArrayList<>();
-    for (Attempt a : attempts.values()) {
-      if (tolerated.contains(a.id) && !a.lostAll && !a.emission.all()) {
-        mixed.add(a.id);
-      }
-    }
-    return mixed;
+    return attempts.values().stream().filter(a -> tolerated.contains(a.id) && !a.lostAll && !a.emission.all()).map(a -> a.id).toList();
   }
 
   /**
@@ -367,13 +360,7 @@ final class ShuffleLedger {
 
   /** The attempts of an executor whose segments a flush started now will have delivered. */
   List<Long> unflushed(String executor) {
-    List<Long> found = new ArrayList<>();
-    for (Attempt a : attempts.values()) {
-      if (a.committed && !a.flushed && a.executor.equals(executor)) {
-        found.add(a.id);
-      }
-    }
-    return found;
+    return attempts.values().stream().filter(a -> a.committed && !a.flushed && a.executor.equals(executor)).map(a -> a.id).toList();
   }
 
   void flushed(List<Long> ids) {

@@ -52,11 +52,9 @@ final class StatusShaper {
     if (!useful) {
       return new Status(ranOn, sizes, new BitSet());
     }
-    for (int p = 0; p < debt.length; p++) {
-      debt[p] += sizes[p];
-    }
     BitSet payable = new BitSet();
     for (int p = 0; p < debt.length; p++) {
+      debt[p] += sizes[p];
       payable.set(p, payAll ? debt[p] > 0 : sizes[p] > 0);
     }
     String location = plan == null || payable.isEmpty() ? ranOn : largestHome(plan, payable, debt);

@@ -288,7 +288,7 @@ final class DiskStore implements AutoCloseable {
   }
 
   private void tell(List<Shuffle> failed) {
-    failed.forEach(shuffle -> listener.storeFailed(shuffle.id, shuffle.failure));
+    failed.forEach(shuffle -> listener.failed(shuffle.id, shuffle.failure));
   }
 
   private boolean pressed() {

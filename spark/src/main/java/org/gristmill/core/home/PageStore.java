@@ -20,28 +20,28 @@ public final class PageStore implements AutoCloseable {
     File file(int disk, int shuffle) throws IOException;
   }
 
-  /** Told once when a shuffle can no longer be stored here (disks full, folders gone, thread ended, no answer). */
+  /** Told of something that has failed with a shuffle. */
   public interface FailureListener {
-    void storeFailed(int shuffle, IOException cause);
-
-    /** Told when what follows of a shuffle goes to the next disk. */
-    default void diskFailed(int shuffle, IOException cause) {}
+    void failed(int shuffle, IOException cause);
   }
 
   private final DiskStore[] lanes;
 
   /**
+   * @param lost told once when a shuffle can no longer be stored here (disks full, folders gone, thread ended, no
+   *     answer)
+   * @param moved told when what follows of a shuffle goes to the next disk
    * @param appendBytes about as much is written at a time
    * @param heldBytesMax memory for segments that are not written, all disks together
    * @param timeoutMs a disk fails if it writes nothing for this long while a thread waits for it
    */
-  public PageStore(int disks, FileChooser files, FailureListener listener, int appendBytes, long heldBytesMax, long timeoutMs) {
+  public PageStore(int disks, FileChooser files, FailureListener lost, FailureListener moved, int appendBytes, long heldBytesMax, long timeoutMs) {
     lanes = new DiskStore[disks];
     for (int d = 0; d < disks; d++) {
       int first = d;
       lanes[d] = new DiskStore(String.valueOf(d), shuffle -> new FileChain(
-          further -> file(files, first, (first + further) % disks, shuffle), disks, cause -> listener.diskFailed(shuffle, cause)),
-          listener, appendBytes, heldBytesMax / disks, timeoutMs);
+          further -> file(files, first, (first + further) % disks, shuffle), disks, cause -> moved.failed(shuffle, cause)),
+          lost, appendBytes, heldBytesMax / disks, timeoutMs);
     }
   }
 

@@ -9,23 +9,15 @@ public final class MonitoredThread extends Thread {
     void run() throws Exception;
   }
 
-  private final Body body;
-  private final Consumer<? super UnavailableException> owner;
-
   /** @param owner told, on this thread, if the body ends by anything that was thrown */
   public MonitoredThread(String name, Body body, Consumer<? super UnavailableException> owner) {
-    super(name);
-    this.body = body;
-    this.owner = owner;
+    super(() -> {
+      try {
+        body.run();
+      } catch (Throwable e) {
+        owner.accept(new UnavailableException("the thread " + name + " of this executor ended: " + e, e));
+      }
+    }, name);
     setDaemon(true);
-  }
-
-  @Override
-  public void run() {
-    try {
-      body.run();
-    } catch (Throwable e) {
-      owner.accept(new UnavailableException("the thread " + getName() + " of this executor ended: " + e, e));
-    }
   }
 }

@@ -1,6 +1,5 @@
 package org.gristmill.core.plan;
 
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.PriorityQueue;
 import java.util.stream.DoubleStream;
@@ -35,14 +34,16 @@ public final class Placement {
       nodes.add(new Node(n, loads[n]));
     }
     int[] home = new int[sizes.length];
-    int[] largestFirst = IntStream.range(0, sizes.length).boxed()
-        .sorted((a, b) -> Long.compare(sizes[b], sizes[a])).mapToInt(Integer::intValue).toArray();
-    for (int p : largestFirst) {
+    for (int p : largestFirst(sizes)) {
       Node node = nodes.remove();
       home[p] = node.id;
       nodes.add(new Node(node.id, node.load + sizes[p] / speeds[node.id]));
     }
     return home;
+  }
+
+  private static int[] largestFirst(long[] sizes) {
+    return IntStream.range(0, sizes.length).boxed().sorted((a, b) -> Long.compare(sizes[b], sizes[a])).mapToInt(Integer::intValue).toArray();
   }
 
   /**
@@ -55,9 +56,7 @@ public final class Placement {
       loads[home[p]] += sizes[p];
     }
     int[] second = new int[home.length];
-    int[] largestFirst = IntStream.range(0, sizes.length).boxed()
-        .sorted((a, b) -> Long.compare(sizes[b], sizes[a])).mapToInt(Integer::intValue).toArray();
-    for (int p : largestFirst) {
+    for (int p : largestFirst(sizes)) {
       second[p] = IntStream.range(0, nodes).filter(n -> n != home[p]).boxed()
           .min(Comparator.comparingDouble(n -> loads[n])).orElseThrow();
       loads[second[p]] += sizes[p];
@@ -80,9 +79,7 @@ public final class Placement {
 
   /** Speeds of nodes that are alike. */
   public static double[] alike(int nodes) {
-    double[] speeds = new double[nodes];
-    Arrays.fill(speeds, 1);
-    return speeds;
+    return DoubleStream.generate(() -> 1).limit(nodes).toArray();
   }
 
   /** The largest load of a node: bytes divided by its speed. */

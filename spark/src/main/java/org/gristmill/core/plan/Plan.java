@@ -1,6 +1,7 @@
 package org.gristmill.core.plan;
 
 import java.util.Arrays;
+import java.util.Collections;
 
 /**
  * Where the partitions of a shuffle live: {@code homes[p]} is the executor of partition p, and {@code replicas[p]} the
@@ -15,9 +16,7 @@ public record Plan(int shuffle, int epoch, String[] homes, String[] replicas) {
 
   /** No executor of none of {@code partitions} partitions. */
   public static String[] none(int partitions) {
-    String[] none = new String[partitions];
-    Arrays.fill(none, "");
-    return none;
+    return Collections.nCopies(partitions, "").toArray(String[]::new);
   }
 
   public boolean hasReplica(int partition) {

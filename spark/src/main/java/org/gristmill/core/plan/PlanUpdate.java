@@ -9,9 +9,4 @@ import java.util.List;
  * @param leaving the executor that hands over these partitions from its store before it ends; empty if their senders
  *     send them again from their own copies
  */
-public record PlanUpdate(Plan plan, List<Executor> executors, BitSet refill, String leaving) {
-  /** An update in which no executor hands over. */
-  public PlanUpdate(Plan plan, List<Executor> executors, BitSet refill) {
-    this(plan, executors, refill, "");
-  }
-}
+public record PlanUpdate(Plan plan, List<Executor> executors, BitSet refill, String leaving) {}

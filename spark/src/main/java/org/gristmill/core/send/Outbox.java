@@ -51,8 +51,9 @@ public final class Outbox implements AutoCloseable {
     final byte[] segment;
     int copies;
 
-    SharedSegment(byte[] segment) {
+    SharedSegment(byte[] segment, int copies) {
       this.segment = segment;
+      this.copies = copies;
     }
   }
 
@@ -129,10 +130,11 @@ public final class Outbox implements AutoCloseable {
         throw new UnavailableException(broken.getMessage(), broken);
       }
       Shuffle s = shuffles.computeIfAbsent(shuffle, k -> new Shuffle());
-      SharedSegment shared = new SharedSegment(segment);
-      enqueue(s, partition, new QueuedSegment(shared, 0), false);
-      if (limits.copies > 1 && (s.plan == null || s.plan.hasReplica(partition))) {
-        enqueue(s, ~partition, new QueuedSegment(shared, 0), false);
+      boolean twice = limits.copies > 1 && (s.plan == null || s.plan.hasReplica(partition));
+      QueuedSegment queued = new QueuedSegment(new SharedSegment(segment, twice ? 2 : 1), 0);
+      enqueue(s, partition, queued, false);
+      if (twice) {
+        enqueue(s, ~partition, queued, false);
       }
       if (asleep && s.plan != null || mayLeave(s, partition) || s.queues.containsKey(~partition) && mayLeave(s, ~partition)) {
         notifyAll();
@@ -151,7 +153,7 @@ public final class Outbox implements AutoCloseable {
         if (queue != null) { // the replica has become the home, which may not have these yet
           s.queuedBytes -= queue.bytes;
           int home = partition;
-          queue.segments.forEach(w -> requeue(s, home, w));
+          queue.segments.forEach(w -> enqueue(s, home, w, false));
         }
       }
     }
@@ -272,14 +274,8 @@ public final class Outbox implements AutoCloseable {
         release(w);
       } else {
         enqueue(s, to, new QueuedSegment(w.shared, tries), true);
-        w.shared.copies--;
       }
     }
-  }
-
-  private void requeue(Shuffle s, int queue, QueuedSegment w) {
-    enqueue(s, queue, w, false);
-    w.shared.copies--;
   }
 
   private void release(QueuedSegment w) {
@@ -290,7 +286,6 @@ public final class Outbox implements AutoCloseable {
 
   private static void enqueue(Shuffle s, int id, QueuedSegment w, boolean front) {
     Queue queue = s.queues.computeIfAbsent(id, k -> new Queue());
-    w.shared.copies++;
     if (front) {
       queue.segments.addFirst(w);
     } else {

@@ -16,7 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.BiConsumer;
 import org.gristmill.core.format.Digest;
 import org.gristmill.core.format.Message;
 import org.gristmill.core.format.PartitionIndex;
@@ -113,19 +112,9 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     return executorId;
   }
 
-  private PageStore store(Settings settings, String suffix, BiConsumer<Integer, IOException> failed) {
-    PageStore.FailureListener listener = new PageStore.FailureListener() {
-      @Override
-      public void storeFailed(int shuffle, IOException cause) {
-        failed.accept(shuffle, cause);
-      }
-
-      @Override
-      public void diskFailed(int shuffle, IOException cause) {
-        LOG.warn("Shuffle {} goes on in the next local folder of executor {}: {}", shuffle, executorId, cause.getMessage());
-      }
-    };
-    return new PageStore(spark.disks(), spark.files(suffix), listener, settings.size(Settings.APPEND_BYTES),
+  private PageStore store(Settings settings, String suffix, PageStore.FailureListener lost) {
+    return new PageStore(spark.disks(), spark.files(suffix), lost, (shuffle, cause) -> LOG.warn(
+        "Shuffle {} goes on in the next local folder of executor {}: {}", shuffle, executorId, cause.getMessage()), settings.size(Settings.APPEND_BYTES),
         settings.number(Settings.STORE_BYTES), timeoutMs);
   }
 

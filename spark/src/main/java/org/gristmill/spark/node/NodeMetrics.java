@@ -3,6 +3,7 @@ package org.gristmill.spark.node;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /** The named numbers of a node, for Spark's metrics system and, on one line, for the log. */
 public final class NodeMetrics {
@@ -19,9 +20,6 @@ public final class NodeMetrics {
 
   @Override
   public String toString() {
-    StringBuilder line = new StringBuilder();
-    numbers.forEach((name, number) -> line.append(line.length() == 0 ? "" : ", ").append(name).append(' ')
-        .append(number.getAsLong()));
-    return line.toString();
+    return numbers.entrySet().stream().map(e -> e.getKey() + " " + e.getValue().getAsLong()).collect(Collectors.joining(", "));
   }
 }

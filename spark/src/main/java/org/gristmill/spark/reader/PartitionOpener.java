@@ -40,12 +40,7 @@ public final class PartitionOpener {
   private final BiFunction<Executor, Integer, PartitionSource> remote;
   private final MapStatuses statuses;
   private final ReadMetrics metrics;
-  private final int shuffle;
-  private final int start;
-  private final int end;
-  private final long attempt;
-  private final int stage;
-  private final long statusesFrom;
+  private final Message.Locate asked;
   private final boolean allMaps;
   private final SelectedSegments.Limits limits;
   private final Map<Integer, Map<Integer, Long>> winners;
@@ -60,30 +55,23 @@ public final class PartitionOpener {
     this.remote = remote;
     this.statuses = statuses;
     this.metrics = metrics;
-    this.shuffle = shuffle;
-    this.start = start;
-    this.end = end;
-    attempt = context.taskAttemptId();
-    stage = context.stageId();
     this.allMaps = allMaps;
     this.limits = limits;
-    statusesFrom = statuses.epoch(); // first: the winners are at least as new
+    asked = new Message.Locate(shuffle, start, end, context.taskAttemptId(), context.stageId(), statuses.epoch()); // first: the winners are at least as new
     winners = statuses.winners();
     location = locate(); // also if there is nothing to read: the driver must know the tasks that found nothing
-    context.addTaskCompletionListener(new TaskCompletionListener() {
-      @Override
-      public void onTaskCompletion(TaskContext ended) {
-        if (!ended.isFailed() && !ended.isInterrupted() && !node.readingEnds(shuffle, attempt)) {
-          throw statuses.fetchFailure(start, REPLACED);
-        }
+    TaskCompletionListener atEnd = ended -> {
+      if (!ended.isFailed() && !ended.isInterrupted() && !node.readingEnds(shuffle, asked.attempt())) {
+        throw statuses.fetchFailure(start, REPLACED);
       }
-    });
+    };
+    context.addTaskCompletionListener(atEnd);
   }
 
   private Location locate() {
-    Location found = node.locate(new Message.Locate(shuffle, start, end, attempt, stage, statusesFrom));
+    Location found = node.locate(asked);
     if (found == null) {
-      throw statuses.fetchFailure(start, REPLACED);
+      throw statuses.fetchFailure(asked.start(), REPLACED);
     }
     return found;
   }
@@ -95,9 +83,9 @@ public final class PartitionOpener {
 
   SelectedSegments open(int partition) {
     while (true) {
-      Executor home = location.homes().get(partition - start);
+      Executor home = location.homes().get(partition - asked.start());
       PartitionSource source = home.id().equals(node.executorId())
-          ? new PartitionSource.Local(node.store(), shuffle, partition)
+          ? new PartitionSource.Local(node.store(), asked.shuffle(), partition)
           : remote.apply(home, partition);
       try {
         PartitionIndex index = source.index();
@@ -115,7 +103,7 @@ public final class PartitionOpener {
         }
       } catch (IOException e) {
         String reason = "executor " + home.id() + " cannot be read: " + e.getMessage();
-        if (!relocated() && !(node.missing(shuffle, partition, winners.get(partition), home.id(), reason) && relocated())) {
+        if (!relocated() && !(node.missing(asked.shuffle(), partition, winners.get(partition), home.id(), reason) && relocated())) {
           throw statuses.fetchFailure(partition, reason);
         }
       }
@@ -128,7 +116,7 @@ public final class PartitionOpener {
 
   /** Reading a partition that was opened has failed: tells the driver, and throws the fetch failure. */
   RuntimeException failed(int partition, IOException error) {
-    String home = location.homes().get(partition - start).id();
+    String home = location.homes().get(partition - asked.start()).id();
     if (error instanceof SelectedSegments.CorruptSegmentException corrupt) {
       int map = corrupt.mapIndex();
       return failure(partition, Map.of(map, winners.get(partition).get(map)), "", "executor " + home + ": "
@@ -143,12 +131,12 @@ public final class PartitionOpener {
    */
   RuntimeException miscounted(int partition, long came, long written) {
     return failure(partition, winners.get(partition), "", came + " of " + written + " records came from executor "
-        + location.homes().get(partition - start).id() + "; the maps that wrote them run again. If this comes again, set"
+        + location.homes().get(partition - asked.start()).id() + "; the maps that wrote them run again. If this comes again, set"
         + " spark.shuffle.manager=sort, and please report it");
   }
 
   private RuntimeException failure(int partition, Map<Integer, Long> incomplete, String home, String reason) {
-    node.missing(shuffle, partition, incomplete, home, reason);
+    node.missing(asked.shuffle(), partition, incomplete, home, reason);
     return statuses.fetchFailure(partition, reason);
   }
 
@@ -167,13 +155,13 @@ public final class PartitionOpener {
     }
     long begin = System.nanoTime();
     try {
-      node.flush(shuffle);
+      node.flush(asked.shuffle());
     } catch (Exception e) { // Spark's RPC throws checked exceptions too, without saying so
       if (e instanceof InterruptedException) {
         Thread.currentThread().interrupt();
       }
       // Segments of an executor that does not answer in time will be missing, and made again.
-      LOG.warn("Pages of shuffle {} could not all be delivered", shuffle, e);
+      LOG.warn("Pages of shuffle {} could not all be delivered", asked.shuffle(), e);
     }
     metrics.waited((System.nanoTime() - begin) / 1_000_000);
     flushed = true;

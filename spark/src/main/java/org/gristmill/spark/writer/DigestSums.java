@@ -49,33 +49,26 @@ final class DigestSums {
 
   /** A record of which key and value lie in {@code bytes}, one after the other. */
   void add(int partition, Object key, Object value, byte[] bytes, int from, int keyEnd, int to) {
-    count(key);
     long place = Digest.start(partition);
-    long keyHash = Digest.hash(bytes, from, keyEnd, place);
-    long valueHash = Digest.hash(bytes, keyEnd, to, 0);
-    keys += keyHash;
-    values += (keyHash | 1) * valueHash;
-    addValue(value, valueHash, to - keyEnd, place);
+    add(key, value, place, Digest.hash(bytes, from, keyEnd, place), Digest.hash(bytes, keyEnd, to, 0), to - keyEnd);
   }
 
   /** A record that is hashed by value, because its bytes depend on those before it. */
   void add(int partition, Object key, Object value, SerializerInstance serializer) {
-    count(key);
     long place = Digest.start(partition);
-    long keyHash = Digest.spread(RecordHash.add(place, key, serializer));
-    long valueHash = Digest.spread(RecordHash.add(0, value, serializer));
-    keys += keyHash;
-    values += (keyHash | 1) * valueHash;
-    addValue(value, valueHash, 0, place);
+    add(key, value, place, Digest.spread(RecordHash.add(place, key, serializer)), Digest.spread(RecordHash.add(0, value, serializer)), 0);
   }
 
-  private void addValue(Object value, long hash, long length, long place) {
+  private void add(Object key, Object value, long place, long keyHash, long valueHash, long length) {
+    count(key);
+    keys += keyHash;
+    values += (keyHash | 1) * valueHash;
     double weight = weight(place);
     columns = Math.max(columns, 1);
     if (value instanceof Tuple2 || value instanceof Tuple3) {
       addNumbers((Product) value, place, weight);
     }
-    column(0, hash, value instanceof Number number ? number.doubleValue() : length, place, weight);
+    column(0, valueHash, value instanceof Number number ? number.doubleValue() : length, place, weight);
   }
 
   /** The parts of a tuple that are numbers or text, from the second column on. */

@@ -34,9 +34,11 @@ class PageStoreTest {
 
   /** On two disks. */
   private PageStore open(PageStore.FileChooser files, int appendBytes, long heldBytesMax) {
-    store = new PageStore(2, files, (shuffle, cause) -> failed.add(shuffle), appendBytes, heldBytesMax, 240_000);
+    store = new PageStore(2, files, (shuffle, cause) -> failed.add(shuffle), PageStoreTest::ignored, appendBytes, heldBytesMax, 240_000);
     return store;
   }
+
+  private static void ignored(int shuffle, IOException cause) {}
 
   private File file(int disk, int shuffle) {
     return folder.resolve(disk + "-" + shuffle).toFile();
@@ -251,7 +253,7 @@ class PageStoreTest {
       if (shuffle == 1) {
         throw new StackOverflowError("in the listener");
       }
-    }, 10, 0, 240_000);
+    }, PageStoreTest::ignored, 10, 0, 240_000);
     store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "lost")));
     for (int shuffle = 2; shuffle < 5; shuffle++) {
       int id = shuffle;
@@ -272,7 +274,7 @@ class PageStoreTest {
     store = new PageStore(1, (disk, shuffle) -> {
       awaitUninterrupted(answer);
       return file(disk, shuffle);
-    }, (shuffle, cause) -> failed.add(shuffle), 10, 0, 100);
+    }, (shuffle, cause) -> failed.add(shuffle), PageStoreTest::ignored, 10, 0, 100);
     store.receive(List.of(Segments.segment(1, 0, 0, 0, 0, true, "lost")));
     assertTrue(assertThrows(IOException.class, () -> store.index(1, 0)).getMessage().contains("spark.gristmill.timeout"));
     store.close();

@@ -158,8 +158,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
         shared(ours).bufferBytes, codec.writer(ours.shuffleId()),
         (partition, segment) -> here.add(ours.shuffleId(), partition, context.taskAttemptId(), segment), numbers);
     SparkVersion version = new SparkVersion(ours.dependency());
-    return new SparkWriter<>(new MapOutputWriter<>(here, ours.dependency(), context, numbers, buffers, version), buffers, locations,
-        version, context.taskAttemptId());
+    return new SparkWriter<>(new MapOutputWriter<>(here, ours.dependency(), context, numbers, buffers, version), locations, version);
   }
 
   @Override

@@ -7,7 +7,6 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.gristmill.core.format.Message;
 import org.gristmill.spark.writer.MapOutputWriter;
-import org.gristmill.spark.writer.PartitionBuffers;
 import org.gristmill.spark.writer.WriteMetrics;
 import scala.Option;
 import scala.Product2;
@@ -16,31 +15,27 @@ import scala.collection.Iterator;
 /** A {@link MapOutputWriter}, as Spark sees it. */
 final class SparkWriter<K, V> extends ShuffleWriter<K, V> {
   private final MapOutputWriter<K, V, ?> writer;
-  private final PartitionBuffers buffers;
   private final StatusLocations locations;
   private final SparkVersion version;
-  private final long attempt;
   private MapStatus status;
 
-  SparkWriter(MapOutputWriter<K, V, ?> writer, PartitionBuffers buffers, StatusLocations locations, SparkVersion version, long attempt) {
+  SparkWriter(MapOutputWriter<K, V, ?> writer, StatusLocations locations, SparkVersion version) {
     this.writer = writer;
-    this.buffers = buffers;
     this.locations = locations;
     this.version = version;
-    this.attempt = attempt;
   }
 
   @Override
   public void write(Iterator<Product2<K, V>> records) throws IOException {
     Message.Committed committed = writer.write(records);
-    status = version.status(locations.of(committed.executor(), committed.host(), committed.port()), committed.sizes(), attempt,
-        committed.rows());
+    status = version.status(locations.of(committed.executor(), committed.host(), committed.port()), committed.sizes(),
+        writer.context().taskAttemptId(), committed.rows());
   }
 
   @Override
   public Option<MapStatus> stop(boolean success) {
     if (!success) {
-      buffers.release();
+      writer.buffers().release();
       return Option.empty();
     }
     return Option.apply(status);
@@ -48,7 +43,7 @@ final class SparkWriter<K, V> extends ShuffleWriter<K, V> {
 
   @Override
   public long[] getPartitionLengths() {
-    return buffers.lengths();
+    return writer.buffers().lengths();
   }
 
   /** The numbers of a map task, where Spark keeps them. */

@@ -249,7 +249,7 @@ class WaitsTest {
     BitSet again = new BitSet();
     Arrays.stream(refill).forEach(again::set);
     return new Message.Planned(new PlanUpdate(new Plan(shuffle, epoch, homes),
-        List.of(new Executor(here.executorId(), here.host(), here.port())), again));
+        List.of(new Executor(here.executorId(), here.host(), here.port())), again, ""));
   }
 
   /** The driver's reference to the executor's node. */
