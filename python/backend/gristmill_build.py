@@ -1,4 +1,4 @@
-"""Builds wheels (maturin the package, cargo the command `gristmill`, javac the shuffle for Spark) and the source archive.
+"""Builds wheels (maturin the package, cargo the command, javac the shuffle for Spark) and the source archive.
 
 Settings (`pip wheel . -C NAME=VALUE`):
     profile     cargo's profile; by default `release`
