@@ -66,7 +66,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> BadRecordSearch<'w, J> {
         let careful = work.shared.is_careful(task);
         let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
-        let is_plain = !careful && work.plan.faults.skip_bad_records == 0;
+        let is_plain = !careful && work.plan.skip_bad_records == 0;
         let (found, apart, chunk) = (Found::default(), Apart::new(), Vec::new());
         BadRecordSearch { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
     }
@@ -94,7 +94,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         }
         self.begin(chunk);
         self.start_clock();
-        if self.work.plan.faults.skip_bad_records == 0 {
+        if self.work.plan.skip_bad_records == 0 {
             let mapped = self.work.functions.program.map(chunk, buffer);
             self.end();
             return mapped.map_err(|error| self.find(chunk, error));
@@ -122,7 +122,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
 
     /// Restarts the task's clock for the next piece.
     fn start_clock(&self) {
-        if self.careful && self.work.plan.faults.task_timeout.is_some() {
+        if self.careful && self.work.plan.task_timeout.is_some() {
             self.work.shared.start_clock(self.slot, monotonic_ns());
         }
     }
@@ -130,7 +130,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     fn map_records(&mut self, chunk: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
         let Setup { shared, plan, .. } = *self.work.setup;
         let whole = place_of(chunk);
-        let sets_aside = plan.faults.skip_bad_records > 0;
+        let sets_aside = plan.skip_bad_records > 0;
         let some_are_aside = self.set_aside.any_in(whole.source, whole.range());
         let mut scan = Scan::new(chunk.records, chunk.offset, State::default());
         let mut at = 0;
@@ -144,7 +144,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
                 continue;
             }
             shared.begin_place(self.slot, place, true);
-            if plan.faults.task_timeout.is_some() {
+            if plan.task_timeout.is_some() {
                 shared.start_clock(self.slot, monotonic_ns());
             }
             match self.try_map(&mut record) {
@@ -190,7 +190,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     /// Maps `chunk` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
     fn try_map(&mut self, chunk: &mut Chunk<'_>) -> Result<(), Failed> {
         let (program, plan) = (self.work.functions.program, self.work.plan);
-        QUIET.set(plan.faults.skip_bad_records > 0);
+        QUIET.set(plan.skip_bad_records > 0);
         let added_before = accumulator::of_this_task();
         // A map function depends only on its chunk, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(chunk, &mut self.apart)));
