@@ -12,6 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::columns::Fault;
+use crate::heading::BYTE_ORDER_MARK;
 
 /// Selected fields of JSON lines, by name.
 pub(crate) struct Fields<const N: usize> {
@@ -61,8 +62,9 @@ impl<const N: usize> Fields<N> {
     }
 }
 
-fn without_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+/// Returns text without the mark of UTF-8 before it.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
 /// Returns the content of a string, number or boolean; `wanted` says what it should be.

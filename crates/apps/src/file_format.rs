@@ -7,6 +7,7 @@ use std::path::Path;
 use gristmill::{Compression, Source};
 
 use crate::error::{Error, Result, open_to_look};
+use crate::fields::without_mark;
 
 /// The number of bytes that are examined.
 const START_BYTES: u64 = 8 << 10;
@@ -96,7 +97,7 @@ fn of_bytes(start: &[u8]) -> FileFormat {
     if let Some(offset) = start.iter().position(|byte| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127)) {
         return FileFormat::Binary(Control { offset, byte: start[offset] });
     }
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let text = without_mark(start);
     match text.trim_ascii_start().first() {
         None if start.is_empty() => FileFormat::Empty,
         Some(b'{') => FileFormat::JsonLines,
