@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::columns::Fault;
-use crate::heading::BYTE_ORDER_MARK;
+use crate::file_format::without_mark;
 
 /// Selected fields of JSON lines, by name.
 pub(crate) struct Fields<const N: usize> {
@@ -60,11 +60,6 @@ impl<const N: usize> Fields<N> {
         take(texts.each_ref().map(|text| text.as_bytes()))
             .map_err(|(field, why)| format!("field {:?}: {why}", self.names[field]))
     }
-}
-
-/// Returns text without the mark of UTF-8 before it.
-pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
 /// Returns the content of a string, number or boolean; `wanted` says what it should be.

@@ -7,10 +7,12 @@ use std::path::Path;
 use gristmill::{Compression, Source};
 
 use crate::error::{Error, Result, open_to_look};
-use crate::fields::without_mark;
 
 /// The number of bytes that are examined.
 const START_BYTES: u64 = 8 << 10;
+
+/// The byte order mark at the start of some UTF-8 files. It belongs to no field.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The format of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,11 @@ impl FileFormat {
             (kind, _) => Found { kind, by_name: false },
         })
     }
+}
+
+/// Returns text without the mark of UTF-8 before it.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
 fn of_bytes(start: &[u8]) -> FileFormat {
