@@ -8,7 +8,8 @@ use gristmill::{Chunk, Input, ProgramError, Records, Source, Verdict};
 use gristmill_os::vectors::with_widest;
 
 use crate::error::{Error, Result, sift};
-use crate::heading::{BYTE_ORDER_MARK, Dialect, Guesses, Header, Heading, shown};
+use crate::file_format::BYTE_ORDER_MARK;
+use crate::heading::{Dialect, Guesses, Header, Heading, shown};
 use crate::plain_row::PlainRow;
 use crate::row::{OPEN_QUOTE, RowReader, Width};
 

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::heading::BYTE_ORDER_MARK;
+use crate::file_format::BYTE_ORDER_MARK;
 use crate::row::{OPEN_QUOTE, TextBehindQuote};
 
 /// The number of bytes read at a time.

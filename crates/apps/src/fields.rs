@@ -12,6 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::columns::Fault;
+use crate::file_format::without_mark;
 
 /// Selected fields of JSON lines, by name.
 pub(crate) struct Fields<const N: usize> {
@@ -59,10 +60,6 @@ impl<const N: usize> Fields<N> {
         take(texts.each_ref().map(|text| text.as_bytes()))
             .map_err(|(field, why)| format!("field {:?}: {why}", self.names[field]))
     }
-}
-
-fn without_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
 /// Returns the content of a string, number or boolean; `wanted` says what it should be.

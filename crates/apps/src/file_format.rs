@@ -11,6 +11,9 @@ use crate::error::{Error, Result, open_to_look};
 /// The number of bytes that are examined.
 const START_BYTES: u64 = 8 << 10;
 
+/// The byte order mark at the start of some UTF-8 files. It belongs to no field.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The format of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
@@ -88,6 +91,11 @@ impl FileFormat {
     }
 }
 
+/// Returns text without the mark of UTF-8 before it.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
 fn of_bytes(start: &[u8]) -> FileFormat {
     if matches!(start, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return FileFormat::Utf16;
@@ -96,7 +104,7 @@ fn of_bytes(start: &[u8]) -> FileFormat {
     if let Some(offset) = start.iter().position(|byte| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127)) {
         return FileFormat::Binary(Control { offset, byte: start[offset] });
     }
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let text = without_mark(start);
     match text.trim_ascii_start().first() {
         None if start.is_empty() => FileFormat::Empty,
         Some(b'{') => FileFormat::JsonLines,

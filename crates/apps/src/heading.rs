@@ -12,7 +12,7 @@ use csv::ByteRecord;
 use gristmill::{Source, Syntax, Verdict};
 
 use crate::error::{Error, Result, open_to_look};
-use crate::file_format::extension;
+use crate::file_format::{BYTE_ORDER_MARK, extension};
 use crate::number::Number;
 use crate::row::{OPEN_QUOTE, RowReader, line_ends};
 
@@ -72,9 +72,6 @@ const FIELD_BYTES: u64 = 96;
 
 /// The number of bytes examined after the first line.
 const BELOW_BYTES: usize = 64 << 10;
-
-/// The byte order mark at the start of some UTF-8 files. It belongs to no field.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The first rows of a file that is not empty.
 pub(crate) struct Heading {

@@ -4,13 +4,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use gristmill::{
-    Chunk, Compression, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Source, Summary, Verdict,
-};
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Source, Summary, Verdict};
 
 use crate::error::Error;
+use crate::file_format::extension;
 #[cfg(feature = "images")]
 use crate::pictures;
 
@@ -96,7 +95,10 @@ fn look(source: &Source) -> Result<Image, Verdict> {
             false => format!("is no BMP, PNG or JPEG image: it begins with the bytes {}", shown.join(" ")),
         };
         // A file named as an image that is not one is broken.
-        return Err(if is_named_as_image(&source.name) { Verdict::Bad(what) } else { Verdict::OtherKind(what) });
+        return Err(match extension(&source.name).as_deref() {
+            Some("bmp" | "png" | "jpg" | "jpeg") => Verdict::Bad(what),
+            _ => Verdict::OtherKind(what),
+        });
     }
     let bytes = match source.compression() {
         None => source.bytes,
@@ -104,13 +106,6 @@ fn look(source: &Source) -> Result<Image, Verdict> {
         Some(_) => start.len() as u64 + io::copy(&mut file, &mut io::sink())?,
     };
     pixels(&start, bytes).map(Image::Bmp)
-}
-
-/// Returns true if the name has an image's extension, possibly followed by one of compression.
-fn is_named_as_image(name: &Path) -> bool {
-    let name = if Compression::of_name(name).is_some() { name.with_extension("") } else { name.to_owned() };
-    let extension = name.extension().unwrap_or_default().to_ascii_lowercase();
-    ["bmp", "png", "jpg", "jpeg"].iter().any(|image| extension == *image)
 }
 
 /// File header (14 bytes) and the part of the information header (40 bytes) that all later versions share.

@@ -76,8 +76,8 @@ impl Topology {
         let list = |path: &str| files(path).and_then(|text| cpu_list(&text));
         // Without /sys, at least the allowed processors are known.
         let online = list(&format!("{SYSTEM}/cpu/online")).filter(|cpus| !cpus.is_empty());
-        let online = sorted(online.unwrap_or_else(|| allowed.to_vec()));
-        let offline = sorted(list(&format!("{SYSTEM}/cpu/offline")).unwrap_or_default());
+        let online = distinct(online.unwrap_or_else(|| allowed.to_vec()));
+        let offline = distinct(list(&format!("{SYSTEM}/cpu/offline")).unwrap_or_default());
         let offline = offline.into_iter().filter(|cpu| online.binary_search(cpu).is_err()).collect();
         Topology {
             processors: processors(files, &online),
@@ -119,14 +119,8 @@ impl Topology {
     }
 }
 
-fn sorted(mut numbers: Vec<usize>) -> Vec<usize> {
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut values: Vec<T> = values.collect();
+fn distinct<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.into_iter().collect();
     values.sort();
     values.dedup();
     values
@@ -141,7 +135,7 @@ fn processors(files: Files<'_>, online: &[usize]) -> Vec<Processor> {
         let siblings = ["topology/core_cpus_list", "topology/thread_siblings_list"]
             .into_iter()
             .find_map(|name| cpu_list(&read(name)?))
-            .map(sorted)
+            .map(distinct)
             .filter(|siblings| siblings.contains(&number));
         let package = read("topology/physical_package_id").and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let capacity = read("cpu_capacity").and_then(|text| text.trim().parse().ok()).filter(|capacity| *capacity > 0);
@@ -193,12 +187,12 @@ fn nodes(files: Files<'_>) -> Vec<Node> {
         let distances = read("distance").unwrap_or_default();
         Node {
             number,
-            processors: read("cpulist").and_then(|text| cpu_list(&text)).map(sorted).unwrap_or_default(),
+            processors: read("cpulist").and_then(|text| cpu_list(&text)).map(distinct).unwrap_or_default(),
             bytes: read("meminfo").and_then(memory),
             distances: distances.split_ascii_whitespace().map_while(|distance| distance.parse().ok()).collect(),
         }
     };
-    sorted(numbers).into_iter().map(node).collect()
+    distinct(numbers).into_iter().map(node).collect()
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ struct Received<'m> {
     texts: std::str::Split<'m, char>,
 }
 
-/// A part of a failure that can be sent.
-trait Part: Sized {
+/// A part of a failure, which can cross from one process to another.
+trait Crosses: Sized {
     fn send(&self, to: &mut Sent);
     /// Returns the next part; `None` if the words make no sense.
     fn receive(from: &mut Received<'_>) -> Option<Self>;
@@ -29,7 +29,7 @@ trait Part: Sized {
 
 macro_rules! numbers {
     ($($type:ty),*) => {
-        $(impl Part for $type {
+        $(impl Crosses for $type {
             fn send(&self, to: &mut Sent) {
                 to.words.push(*self as u64);
             }
@@ -43,7 +43,7 @@ macro_rules! numbers {
 
 numbers!(usize, u64, i32);
 
-impl Part for bool {
+impl Crosses for bool {
     fn send(&self, to: &mut Sent) {
         to.words.push(u64::from(*self));
     }
@@ -53,7 +53,7 @@ impl Part for bool {
     }
 }
 
-impl Part for String {
+impl Crosses for String {
     fn send(&self, to: &mut Sent) {
         to.texts.push(self.clone());
     }
@@ -64,7 +64,7 @@ impl Part for String {
 }
 
 /// The last part of a failure, because its messages are all the texts that are left.
-impl Part for ProgramError {
+impl Crosses for ProgramError {
     fn send(&self, to: &mut Sent) {
         to.words.push(self.number().map_or(0, |code| u64::from(code.cast_unsigned()) + 1));
         to.texts.extend_from_slice(self.messages());
@@ -76,7 +76,7 @@ impl Part for ProgramError {
     }
 }
 
-impl Part for Doing {
+impl Crosses for Doing {
     fn send(&self, to: &mut Sent) {
         to.words.push(*self as u64);
     }
@@ -112,7 +112,7 @@ macro_rules! failures {
             pub fn receive(words: [u64; FAILURE_WORDS], message: &str) -> Option<$all> {
                 let mut from = Received { words: words.into_iter(), texts: message.split('\0') };
                 Some(match from.words.next()? {
-                    $($number => $all::$name { $($($part: Part::receive(&mut from)?),*)? },)*
+                    $($number => $all::$name { $($($part: Crosses::receive(&mut from)?),*)? },)*
                     _ => return None,
                 })
             }

@@ -3,7 +3,8 @@
 use rusqlite::{Row, params};
 use serde_json::{Value, json};
 
-use crate::file::{History, Problem};
+use crate::file::{History, Problem, rows};
+use crate::measured::counted;
 
 /// A program's earlier runs, summed up.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,15 +36,14 @@ const ACCOUNT: &str = "
 impl Account {
     /// A sentence: `31 runs, 30 succeeded, 2 inputs; 0.5 to 2.0 s, 1.1 s in the mean; 12 MB`.
     pub fn sentence(&self) -> String {
-        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let times = self.seconds.map_or(String::new(), |[least, mean, most]| {
             format!("; {least:.2} to {most:.2} s, {mean:.2} s in the mean")
         });
         format!(
             "{}, {} succeeded, {}{times}; at most {:.1} MB",
-            plural(self.runs, "run"),
+            counted(self.runs, "run"),
             self.succeeded,
-            plural(self.inputs, "input"),
+            counted(self.inputs, "input"),
             self.memory_bytes as f64 / 1e6
         )
     }
@@ -73,9 +73,7 @@ impl History {
         let text = format!(
             "{ACCOUNT} where ?1 is null or name = ?1 or build = ?1 group by programs.id order by max(began_ms) desc, build"
         );
-        let mut select = self.connection.prepare(&text)?;
-        let rows = select.query_map(params![of], account)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        Ok(rows(&self.connection, &text, [of], account)?)
     }
 
     /// Returns every run, or those of one program, as JSON, in the order in which they were added.
@@ -84,12 +82,10 @@ impl History {
     ///
     /// See [`Problem`].
     pub fn export(&self, of: Option<&str>) -> Result<Vec<Value>, Problem> {
-        let mut select = self.connection.prepare(
-            "select hosts.name, build, programs.name, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome, chosen \
+        let select = "select hosts.name, build, programs.name, input, began_ms, seconds, user_seconds, system_seconds, memory_bytes, outcome, chosen \
              from runs join programs on program = programs.id join hosts on host = hosts.id \
-             where ?1 is null or programs.name = ?1 or build = ?1 order by runs.id",
-        )?;
-        let rows = select.query_map(params![of], |row| {
+             where ?1 is null or programs.name = ?1 or build = ?1 order by runs.id";
+        let run = |row: &Row<'_>| {
             Ok(json!({
                 "host": row.get::<_, String>(0)?,
                 "build": row.get::<_, String>(1)?,
@@ -103,8 +99,8 @@ impl History {
                 "outcome": row.get::<_, String>(9)?,
                 "chosen": row.get::<_, f64>(10)?,
             }))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        };
+        Ok(rows(&self.connection, select, [of], run)?)
     }
 }
 
@@ -132,9 +128,8 @@ impl History {
     /// See [`Problem`].
     pub fn forget(&mut self, of: &str) -> Result<usize, Problem> {
         let transaction = self.write()?;
-        let mut delete = transaction.prepare("delete from programs where name = ?1 or build = ?1 returning build")?;
-        let builds: Vec<String> = delete.query_map([of], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        drop(delete);
+        let delete = "delete from programs where name = ?1 or build = ?1 returning build";
+        let builds: Vec<String> = rows(&transaction, delete, [of], |row| row.get(0))?;
         for build in &builds {
             transaction.execute("delete from dropped_pairs where one = ?1 or other = ?1", [build])?;
         }

@@ -1,10 +1,11 @@
 //! The demand of programs for memory bandwidth, and the decisions made by it.
 
 use gristmill_schedule::Pressure;
-use rusqlite::params;
+use rusqlite::{Row, params};
 
-use crate::file::{History, Problem, host};
+use crate::file::{History, Problem, host, rows};
 use crate::limits::{DAY_MS, limits};
+use crate::measured::counted;
 
 /// The end of a host's name under which demands of tier B are kept. They are slow-downs of reads, not bandwidths.
 pub const TIER_B: &str = " (tier B)";
@@ -33,7 +34,7 @@ pub const READINGS_MIN: u64 = 30;
 /// Returns a slow-down in words, with the interval in which it lies in 19 of 20 cases.
 fn slow_down(pressure: Option<Pressure>) -> String {
     let pressure = pressure.unwrap_or_default();
-    let readings = format!("{} reading{}", pressure.readings, if pressure.readings == 1 { "" } else { "s" });
+    let readings = counted(pressure.readings, "reading");
     if pressure.readings < READINGS_MIN {
         return format!(
             "too few readings to tell how much it slows work on memory down ({readings}, of {READINGS_MIN} at least)"
@@ -62,8 +63,7 @@ impl Demand {
             None => "demand not known yet".to_owned(),
             Some(demand) => format!("demand {} GB/s", range(demand, GB_PER_S, 1)),
         };
-        let phases = if self.phases == 1 { "1 phase".to_owned() } else { format!("{} phases", self.phases) };
-        format!("{:.0} % covered, {phases}, {demand}", self.coverage * 100.0)
+        format!("{:.0} % covered, {}, {demand}", self.coverage * 100.0, counted(self.phases, "phase"))
     }
 }
 
@@ -83,15 +83,13 @@ impl History {
     ///
     /// See [`Problem`].
     pub fn demands(&self, build: &str) -> Result<Vec<Demand>, Problem> {
-        let mut select = self.connection.prepare(
-            "select hosts.name, count(*), total(quanta * rate_valid) / max(total(quanta), 1), \
+        let select = "select hosts.name, count(*), total(quanta * rate_valid) / max(total(quanta), 1), \
              min(bandwidth) filter (where bandwidth_valid), max(bandwidth) filter (where bandwidth_valid), \
              demand, error, readings \
              from phases join programs on phases.program = programs.id join hosts on phases.host = hosts.id \
              left join pressures on pressures.host = hosts.id and pressures.program = programs.id \
-             where build = ?1 group by hosts.id order by hosts.name",
-        )?;
-        let rows = select.query_map([build], |row| {
+             where build = ?1 group by hosts.id order by hosts.name";
+        let demand = |row: &Row<'_>| {
             let (least, most): (Option<f64>, Option<f64>) = (row.get(3)?, row.get(4)?);
             Ok(Demand {
                 host: row.get(0)?,
@@ -105,8 +103,8 @@ impl History {
                     None => None,
                 },
             })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        };
+        Ok(rows(&self.connection, select, [build], demand)?)
     }
 
     /// Returns the mean processor time of a program's runs on each host where both are known. Each input counts once.
@@ -115,16 +113,14 @@ impl History {
     ///
     /// See [`Problem`].
     pub fn times(&self, build: &str) -> Result<Vec<(String, BothTimes)>, Problem> {
-        let mut select = self.connection.prepare(
-            "select hosts.name, sum(usual_us), total(usual_runs), sum(chosen_us), total(chosen_runs) \
+        let select = "select hosts.name, sum(usual_us), total(usual_runs), sum(chosen_us), total(chosen_runs) \
              from inputs join programs on program = programs.id join hosts on host = hosts.id \
-             where build = ?1 and usual_runs > 0 and chosen_runs > 0 group by hosts.id order by hosts.name",
-        )?;
-        let rows = select.query_map([build], |row| {
+             where build = ?1 and usual_runs > 0 and chosen_runs > 0 group by hosts.id order by hosts.name";
+        let both = |row: &Row<'_>| {
             let times = BothTimes { usual: [row.get(1)?, row.get(2)?], chosen: [row.get(3)?, row.get(4)?] };
             Ok((row.get(0)?, times))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        };
+        Ok(rows(&self.connection, select, [build], both)?)
     }
 
     /// Adds what a queue decided: the number of quanta for each reason.

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Params, Row, Transaction, TransactionBehavior};
 
 use crate::forgotten::Forgotten;
 use crate::place::HistoryPath;
@@ -156,6 +156,16 @@ impl History {
 /// Begins to write; others wait.
 pub(crate) fn write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Returns what `row` makes of the rows that a query finds.
+pub(crate) fn rows<T, C: FromIterator<T>>(
+    connection: &Connection,
+    select: &str,
+    by: impl Params,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<C> {
+    connection.prepare(select)?.query_map(by, row)?.collect()
 }
 
 /// Returns the number of a host, which is made if it is new.

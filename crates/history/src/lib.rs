@@ -30,8 +30,8 @@ mod limits;
 mod runs;
 mod profiles;
 mod ceilings;
-mod demands;
 mod measured;
+mod demands;
 mod account;
 mod gains;
 

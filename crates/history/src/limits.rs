@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::file::{History, Problem};
+use crate::file::{History, Problem, rows};
 
 /// How much is kept of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +87,9 @@ impl History {
             transaction.query_row("select count(*) from runs", (), |row| row.get::<_, i64>(0))
         };
         let before = count(&transaction)?;
-        let mut select = transaction.prepare("select distinct program, input, host from runs")?;
+        let select = "select distinct program, input, host from runs";
         let keys: Vec<(i64, String, i64)> =
-            select.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
-        drop(select);
+            rows(&transaction, select, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for (program, input, host) in &keys {
             while remove_beyond(&transaction, &limits, (*program, input), *host)? > 0 {}
         }
@@ -114,11 +113,11 @@ impl History {
 
 pub(crate) fn limits(connection: &Connection) -> Result<Limits, Problem> {
     let mut limits = Limits::default();
-    let mut select = connection.prepare("select name, value from limits")?;
-    let mut rows = select.query(())?;
-    while let Some(row) = rows.next()? {
-        let value = row.get::<_, i64>(1)?.max(0) as u64;
-        match row.get::<_, String>(0)?.as_str() {
+    let set: Vec<(String, i64)> =
+        rows(connection, "select name, value from limits", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (name, value) in set {
+        let value = value.max(0) as u64;
+        match name.as_str() {
             "runs" => limits.runs = value,
             "days" => limits.days = value,
             "bytes" => limits.bytes = value,
@@ -149,13 +148,9 @@ pub(crate) fn remove_beyond(
 /// inputs that then have no run left. Returns the number of runs that it removed: some thousand at most.
 pub(crate) fn remove_old(transaction: &Transaction<'_>, limits: &Limits, now_ms: u64) -> Result<u64, Problem> {
     let before_ms = now_ms.saturating_sub(limits.days.saturating_mul(DAY_MS)) as i64;
-    let mut old = transaction.prepare(OLD)?;
-    let mut gone: Vec<Removed> =
-        old.query_map(params![before_ms, REMOVED_MAX as i64], removed)?.collect::<Result<_, _>>()?;
+    let mut gone: Vec<Removed> = rows(transaction, OLD, [before_ms, REMOVED_MAX as i64], removed)?;
     if bytes(transaction)? > limits.bytes {
-        let mut oldest = transaction.prepare(OLDEST)?;
-        let rows = oldest.query_map([(REMOVED_MAX / 2) as i64], removed)?;
-        gone.extend(rows.collect::<Result<Vec<_>, _>>()?);
+        gone.extend(rows::<_, Vec<_>>(transaction, OLDEST, [(REMOVED_MAX / 2) as i64], removed)?);
     }
     let count = gone.len() as u64;
     let different: BTreeSet<Removed> = gone.into_iter().collect();

@@ -6,7 +6,7 @@
 
 use rusqlite::params;
 
-use crate::file::{History, Problem, host, program};
+use crate::file::{History, Problem, host, program, rows};
 use crate::limits::{DAY_MS, has_measured, limits};
 
 /// The time with one number of workers, and the options that varied.
@@ -132,16 +132,14 @@ impl History {
         if !self.has_measured()? {
             return Ok(Vec::new());
         }
-        let mut select = self.connection.prepare(
-            "select files, input_bytes, workers, map_at_once, chunk_bytes, seconds, measured.runs, at_ms from measured \
+        let select = "select files, input_bytes, workers, map_at_once, chunk_bytes, seconds, measured.runs, at_ms from measured \
              where host = (select id from hosts where name = ?1) and program = (select id from programs where build = ?2) \
-             and options = ?3 and processors = ?4 and files between ?5 and ?6 and input_bytes between ?7 and ?8 order by at_ms desc",
-        )?;
+             and options = ?3 and processors = ?4 and files between ?5 and ?6 and input_bytes between ?7 and ?8 order by at_ms desc";
         let range =
             |count: u64| [count.div_ceil(SIMILAR) as i64, count.saturating_mul(SIMILAR).min(i64::MAX as u64) as i64];
         let ([files_min, files_max], [bytes_min, bytes_max]) = (range(files), range(input_bytes));
         let by = params![on, of.build, of.options, processors as i64, files_min, files_max, bytes_min, bytes_max];
-        let rows = select.query_map(by, |row| {
+        let mut times: Vec<Measured> = rows(&self.connection, select, by, |row| {
             let count = |at: usize| row.get::<_, i64>(at).map(|count| count as u64);
             let option = |at: usize| count(at).map(|count| Some(count).filter(|count| *count > 0));
             Ok(Measured {
@@ -156,7 +154,6 @@ impl History {
                 at_ms: count(7)?,
             })
         })?;
-        let mut times: Vec<Measured> = rows.collect::<Result<_, _>>()?;
         if let Some((files, bytes)) = times.first().map(|last| (last.files, last.input_bytes)) {
             times.retain(|time| (time.files, time.input_bytes) == (files, bytes));
         }
@@ -175,12 +172,10 @@ impl History {
         if !self.has_measured()? {
             return Ok(Vec::new());
         }
-        let mut select = self.connection.prepare(
-            "select hosts.name, processors, files, input_bytes, options, workers, map_at_once, chunk_bytes, seconds \
+        let select = "select hosts.name, processors, files, input_bytes, options, workers, map_at_once, chunk_bytes, seconds \
              from measured join hosts on host = hosts.id where program = (select id from programs where build = ?1) \
-             order by hosts.name, processors, options, files, input_bytes, chunk_bytes, map_at_once, workers",
-        )?;
-        let rows = select.query_map([build], |row| {
+             order by hosts.name, processors, options, files, input_bytes, chunk_bytes, map_at_once, workers";
+        let times: Vec<((String, String), String)> = rows(&self.connection, select, [build], |row| {
             let count = |at: usize| row.get::<_, i64>(at).map(|count| count as u64);
             let host: String = row.get(0)?;
             let head = format!(
@@ -198,12 +193,11 @@ impl History {
             }
             Ok(((head, row.get::<_, String>(4)?), format!("{time} {:.3} s", row.get::<_, f64>(8)?)))
         })?;
-        let rows: Vec<((String, String), String)> = rows.collect::<Result<_, _>>()?;
         let sentence = |rows: &[((String, String), String)]| {
             let times: Vec<&str> = rows.iter().map(|(_, time)| time.as_str()).collect();
             format!("{}: {}", rows[0].0.0, times.join("; "))
         };
-        Ok(rows.chunk_by(|a, b| a.0 == b.0).map(sentence).collect())
+        Ok(times.chunk_by(|a, b| a.0 == b.0).map(sentence).collect())
     }
 
     fn has_measured(&self) -> Result<bool, Problem> {
@@ -211,7 +205,7 @@ impl History {
     }
 }
 
-fn counted(count: u64, what: &str) -> String {
+pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

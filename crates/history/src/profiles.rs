@@ -1,13 +1,13 @@
 //! The scheduler's knowledge, as [`gristmill_schedule::Store`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use gristmill_schedule::{
     BlockVector, Estimate, Followed, KnownInput, KnownProgram, Phase, Phases, Pressure, Recent, Store, Times,
 };
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use crate::file::{History, Problem, Seen, host, program, write};
+use crate::file::{History, Problem, Seen, host, program, rows, write};
 
 /// The bytes of one element of a vector: a bucket and its share.
 const ELEMENT_BYTES: usize = 12;
@@ -23,22 +23,17 @@ impl History {
     ///
     /// See [`Problem`].
     pub fn load_program(&mut self, on: &str, build: &str) -> Result<Store, Problem> {
-        let phases: Vec<Phase> = self
-            .connection
-            .prepare(&format!(
-                "select quanta, rate, rate_samples, rate_valid, bandwidth, bandwidth_samples, bandwidth_valid, centroid \
-                 from phases where {OF_PROGRAM} order by place"
-            ))?
-            .query_map([on, build], phase)?
-            .collect::<Result<_, _>>()?;
+        let select = format!(
+            "select quanta, rate, rate_samples, rate_valid, bandwidth, bandwidth_samples, bandwidth_valid, centroid \
+             from phases where {OF_PROGRAM} order by place"
+        );
+        let phases: Vec<Phase> = rows(&self.connection, &select, [on, build], phase)?;
         let quanta = phases.iter().map(|phase| phase.quanta as i64).sum();
         self.loaded.insert((on.into(), build.into()), Seen { quanta, phases: phases.len() as i64 });
         let mut followed = Followed::default();
-        let mut transitions =
-            self.connection.prepare(&format!("select phase, next, count from transitions where {OF_PROGRAM}"))?;
-        let mut rows = transitions.query([on, build])?;
-        while let Some(row) = rows.next()? {
-            let [phase, next, count] = [row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?];
+        let select = format!("select phase, next, count from transitions where {OF_PROGRAM}");
+        let transition = |row: &Row<'_>| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?]);
+        for [phase, next, count] in rows::<_, Vec<_>>(&self.connection, &select, [on, build], transition)? {
             followed.add(phase as usize, next as usize, count as u32);
         }
         let pressure = self
@@ -48,13 +43,8 @@ impl History {
                 Ok(Pressure { demand: row.get(0)?, error: row.get(1)?, readings: row.get::<_, i64>(2)? as u64 })
             })
             .optional()?;
-        let dropped = self
-            .connection
-            .prepare(
-                "select one, other from dropped_pairs where host = (select id from hosts where name = ?1) and (one = ?2 or other = ?2)",
-            )?
-            .query_map([on, build], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<Result<BTreeSet<_>, _>>()?;
+        let select = "select one, other from dropped_pairs where host = (select id from hosts where name = ?1) and (one = ?2 or other = ?2)";
+        let dropped = rows(&self.connection, select, [on, build], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut store = Store { dropped, ..Store::default() };
         if !phases.is_empty() {
             let program =
@@ -86,13 +76,10 @@ impl History {
             })
             .optional()?;
         let Some(mut found) = found else { return Ok(None) };
-        let mut instructions = self
-            .connection
-            .prepare(&format!("select phase, count from instructions where {OF_PROGRAM} and input = ?3"))?;
-        let mut rows = instructions.query([on, build, input])?;
-        while let Some(row) = rows.next()? {
-            found.instructions.insert(row.get::<_, i64>(0)? as usize, row.get(1)?);
-        }
+        let select = format!("select phase, count from instructions where {OF_PROGRAM} and input = ?3");
+        found.instructions = rows(&self.connection, &select, [on, build, input], |row| {
+            Ok((row.get::<_, i64>(0)? as usize, row.get(1)?))
+        })?;
         Ok(Some(found))
     }
 
@@ -251,6 +238,8 @@ fn vector(bytes: &[u8]) -> BlockVector {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use gristmill_schedule::{Buckets, Similarity};
 

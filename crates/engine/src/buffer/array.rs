@@ -1,6 +1,6 @@
 //! The array buffer, which only appends: no table, no comparison, one copy per pair.
 
-use crate::buffer::MapBuffer;
+use crate::buffer::map_buffer::MapBuffer;
 use crate::data::digest::Digest;
 use crate::data::entry::short_hash;
 use crate::data::key;

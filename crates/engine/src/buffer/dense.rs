@@ -4,7 +4,7 @@
 //! kept over the tasks of an epoch and appended to the pages of its partitions when the epoch commits. So each key is
 //! sent once per epoch, and more often only if values of variable width grow large.
 
-use crate::buffer::MapBuffer;
+use crate::buffer::map_buffer::MapBuffer;
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;
 use crate::data::datum::{Datum, Key};

@@ -9,7 +9,7 @@
 //! If keys hardly repeat, the table is wasted work. If the plan allows it, pairs then bypass the table (whole tasks
 //! even bypass the queue), and the table is tried again later ([`TableTrial`]).
 
-use crate::buffer::MapBuffer;
+use crate::buffer::map_buffer::MapBuffer;
 use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slots, Stored, TableSlot};
 use crate::control::counters::{Count, Phase};
 use crate::data::datum::{Datum, Key};

@@ -5,23 +5,15 @@
 //! - [`HashBuffer`] combines pairs in a table that fits in the cache, and appends its content when it is full.
 //! - [`DenseBuffer`] combines pairs in an array with a place for each key of a small domain.
 
+mod map_buffer;
 mod array;
 mod range;
 mod dense;
 mod slots;
 mod hash;
 
-use crate::data::datum::{Datum, Key};
-use crate::data::digest::Digest;
-use crate::program::map_reduce::Emit;
-
 pub(crate) use array::ArrayBuffer;
 pub(crate) use dense::{DenseArray, DenseBuffer};
 pub(crate) use hash::{HashBuffer, HashTable};
+pub(crate) use map_buffer::MapBuffer;
 pub(crate) use range::RangeBuffer;
-
-/// A buffer that takes the pairs of one task.
-pub(crate) trait MapBuffer<K: Key, V: Datum>: Emit<K, V> {
-    /// Returns the digest of the pairs so far.
-    fn digest(&self) -> Digest;
-}

@@ -1,6 +1,6 @@
 //! The range buffer, which only appends, in the order of the result: a pair goes to the range that contains it.
 
-use crate::buffer::MapBuffer;
+use crate::buffer::map_buffer::MapBuffer;
 use crate::data::digest::Digest;
 use crate::data::key;
 use crate::data::seed::Seed;

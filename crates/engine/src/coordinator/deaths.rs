@@ -107,7 +107,7 @@ impl Coordinator<'_, '_, '_, '_> {
             Body::Thread(_) | Body::NotStarted | Body::Gone => format!("worker {}", role.slot),
         };
         let cause = shared.message(role.slot).unwrap_or_else(|| match overdue {
-            Some(overdue) => overdue.sentence(plan.faults.task_timeout.unwrap_or_default()),
+            Some(overdue) => overdue.sentence(plan.task_timeout.unwrap_or_default()),
             None => end.cause.clone(),
         });
         let from_outside = overdue.map_or(end.from_outside, |overdue| overdue == Overdue::Stopped);
@@ -131,7 +131,7 @@ impl Coordinator<'_, '_, '_, '_> {
     /// Decides whether the work of a dead worker may be done again, and how.
     fn retry(&mut self, dead: &Dead) -> Result<Sequel> {
         let Setup { plan, shared, .. } = *self.setup;
-        let retries = plan.faults.retries;
+        let retries = plan.retries;
         let mut attempt = String::new();
         let mut again = "Its work is done again".to_owned();
         let at_once = self.map_at_once;
@@ -177,7 +177,7 @@ impl Coordinator<'_, '_, '_, '_> {
         self.kept.tell(&news);
         self.kept.mark(self.setup.start_ns, Event::Death { worker: dead.role.slot, how: news });
         self.kept.deaths.push(death);
-        let limit = self.setup.plan.faults.max_failures;
+        let limit = self.setup.plan.max_failures;
         match limit.filter(|limit| self.kept.deaths.len() > *limit as usize) {
             Some(limit) => Err(Error::TooManyFailures { limit, last: dead.sentence() }),
             None => Ok(()),
@@ -245,7 +245,7 @@ impl Coordinator<'_, '_, '_, '_> {
     /// this is done only for the error that ends the job.
     fn is_worth_a_line(&self, task: usize, place: Place) -> bool {
         let Setup { tasks, plan, .. } = *self.setup;
-        let ends = self.attempts[task] >= plan.faults.retries && plan.faults.skip_bad_records == 0;
+        let ends = self.attempts[task] >= plan.retries && plan.skip_bad_records == 0;
         !tasks.sources[place.source].is_decoded() || ends
     }
 
@@ -253,10 +253,10 @@ impl Coordinator<'_, '_, '_, '_> {
     fn try_again(&mut self, task: usize, dead: &Dead) -> Result<()> {
         let Setup { shared, tasks, plan, .. } = *self.setup;
         let attempts = self.attempts[task];
-        let is_over = attempts > plan.faults.retries;
+        let is_over = attempts > plan.retries;
         let before = dead.at.and_then(|(place, _)| self.suspects.insert(task, place));
         match dead.at {
-            Some((place, true)) if plan.faults.skip_bad_records > 0 => {
+            Some((place, true)) if plan.skip_bad_records > 0 => {
                 // Two deaths at the same record are no accident. Neither is the worker's own failure at a record in a
                 // chunk that was fatal before.
                 let again = before.is_some_and(|before| before == place || !dead.from_outside && before.meets(place));

@@ -24,7 +24,7 @@ impl Coordinator<'_, '_, '_, '_> {
 
     /// Sets records aside, or fails if they exceed the limit.
     pub(super) fn set_aside(&mut self, records: Vec<(Place, String)>) -> Result<()> {
-        let limit = self.setup.plan.faults.skip_bad_records;
+        let limit = self.setup.plan.skip_bad_records;
         let mut left = (limit as usize).saturating_sub(self.bad_records.len());
         // An earlier round may have met the same records.
         let mut new = Vec::with_capacity(records.len());

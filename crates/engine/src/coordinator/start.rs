@@ -106,7 +106,7 @@ impl<'scope, 'env> Coordinator<'scope, 'env, '_, '_> {
         let body = match setup.plan.isolation {
             Isolation::Process => {
                 let body = || {
-                    if setup.plan.faults.skip_bad_records > 0 {
+                    if setup.plan.skip_bad_records > 0 {
                         be_quiet();
                     }
                     run_worker(role)

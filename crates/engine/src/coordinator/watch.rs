@@ -44,7 +44,7 @@ impl Coordinator<'_, '_, '_, '_> {
         self.start_wanted()?;
         // 2. Time.
         let now_ns = monotonic_ns();
-        if let Some(limit) = plan.faults.task_timeout {
+        if let Some(limit) = plan.task_timeout {
             self.keep_time(now_ns, limit)?;
         }
         shared.check_counters(shared.round(), plan.map_at_once)?;
@@ -155,7 +155,7 @@ impl Coordinator<'_, '_, '_, '_> {
         let wants_ticks = self.kept.progress.is_some()
             || self.kept.heartbeat.is_some()
             || self.kept.interrupt.has_deadline()
-            || self.setup.plan.faults.task_timeout.is_some();
+            || self.setup.plan.task_timeout.is_some();
         let timeout = if wants_ticks || self.standstill.is_suspected() { TICK } else { LONG_SLEEP };
         let waiting = Waiting { coordinator: self, timeout_ms: Some(timeout.as_millis() as u32) };
         let mut slept = false;

@@ -231,8 +231,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         /// keys repeat within a task.
         pub fn deterministic(deterministic: bool) => deterministic;
 
-        /// Records which phase each worker was in, and when, for [`Summary::timeline`]. That takes 48 KiB of address
-        /// space for each worker, of which a job that ends soon touches a part, and a few instructions whenever a phase
+        /// Records when each worker was in which phase, for [`Summary::timeline`]. That takes 48 KiB of address space
+        /// for each worker, of which a job that ends soon touches a part, and a few instructions whenever a phase
         /// changes.
         ///
         /// ```
@@ -347,9 +347,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Declares memory that the program holds, which is subtracted from [`Job::memory`]: `now` what it holds already
-    /// and for the whole job, such as a matrix that its map function reads, and `later` what it will take besides while
-    /// the job runs, or for its result. If that much is not available, the job does not start.
+    /// Declares memory that the program holds, which is subtracted from [`Job::memory`]: `now` is what it holds
+    /// already, and for the whole job, such as a matrix that its map function reads; `later` is what it will take
+    /// besides while the job runs, or for its result. If that much is not available, the job does not start.
     pub fn holds(mut self, now: usize, later: usize) -> Self {
         self.terms.settings.held_bytes = now;
         self.terms.settings.will_hold_bytes = later;

@@ -72,7 +72,11 @@ pub(crate) struct Plan {
     pub order: Order,
     /// The number of pairs that are wanted.
     pub limit: usize,
-    pub faults: FaultPlan,
+    pub retries: u32,
+    pub max_failures: Option<u32>,
+    /// The largest number of records that are set aside.
+    pub skip_bad_records: u32,
+    pub task_timeout: Option<Duration>,
     /// At least one folder.
     pub spill_dirs: Vec<TemporaryFolder>,
     /// The one with the most room, for pairs that steps keep and memory has no room for.
@@ -83,16 +87,6 @@ pub(crate) struct Plan {
     /// The share of a reducer.
     pub reduce_memory: ReduceMemory,
     pub why: Reasons,
-}
-
-/// The limits for failures.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FaultPlan {
-    pub retries: u32,
-    pub max_failures: Option<u32>,
-    /// The largest number of records that are set aside.
-    pub skip_bad_records: u32,
-    pub task_timeout: Option<Duration>,
 }
 
 impl Plan {
@@ -141,12 +135,10 @@ impl Plan {
             epoch_pages: (share_partitions as u64 / 2).max(1),
             order: settings.order,
             limit: settings.limit.unwrap_or(usize::MAX),
-            faults: FaultPlan {
-                retries: settings.retries.unwrap_or(RETRIES),
-                max_failures: settings.max_failures,
-                skip_bad_records: settings.skip_bad_records,
-                task_timeout: settings.task_timeout,
-            },
+            retries: settings.retries.unwrap_or(RETRIES),
+            max_failures: settings.max_failures,
+            skip_bad_records: settings.skip_bad_records,
+            task_timeout: settings.task_timeout,
             shelf_folder: (0..spill_dirs.len()).max_by_key(|at| spill_dirs[*at].room_bytes()).unwrap_or(0),
             spill_dirs,
             checkpoint_kept_free_bytes: settings.checkpoint.as_ref().map_or(0, |at| folder(&at.dir).kept_free_bytes),

@@ -302,7 +302,7 @@ pub(crate) struct Settings {
     /// Times of earlier runs.
     pub history: Vec<Trial>,
     pub memory_bytes: Option<usize>,
-    /// The memory that the program holds before the job begins, and what it takes besides while the job runs.
+    /// The memory of the program before the job begins, and that which it takes besides while the job runs.
     pub held_bytes: usize,
     pub will_hold_bytes: usize,
     /// If empty, the folder for temporary files.

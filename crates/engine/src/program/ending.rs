@@ -77,17 +77,25 @@ pub(crate) trait Program {
     type OutKey: Key;
     type OutValue: Datum;
 
+    type Ending: Ending<Self::User, Key = Self::OutKey, Value = Self::OutValue>;
+
     /// As [`Ending::out`].
+    #[inline(always)]
     fn out<'k, 'v>(
         key: <Self::Key as Datum>::Ref<'k>,
         value: <Self::Value as Datum>::Ref<'v>,
-    ) -> (<Self::OutKey as Datum>::Ref<'k>, <Self::OutValue as Datum>::Ref<'v>);
+    ) -> (<Self::OutKey as Datum>::Ref<'k>, <Self::OutValue as Datum>::Ref<'v>) {
+        Self::Ending::out(key, value)
+    }
 
     /// As [`Ending::back`].
+    #[inline(always)]
     fn back<'k, 'v>(
         key: <Self::OutKey as Datum>::Ref<'k>,
         value: <Self::OutValue as Datum>::Ref<'v>,
-    ) -> (<Self::Key as Datum>::Ref<'k>, <Self::Value as Datum>::Ref<'v>);
+    ) -> (<Self::Key as Datum>::Ref<'k>, <Self::Value as Datum>::Ref<'v>) {
+        Self::Ending::back(key, value)
+    }
 }
 
 /// The reduce function of a job.
@@ -103,14 +111,5 @@ impl<J: MapReduce, E: Ending<J>> Program for Whole<J, E> {
     type Value = J::Value;
     type OutKey = E::Key;
     type OutValue = E::Value;
-
-    #[inline(always)]
-    fn out<'k, 'v>(key: KeyOf<'k, J>, value: ValueOf<'v, J>) -> (OutKeyOf<'k, J, E>, OutValueOf<'v, J, E>) {
-        E::out(key, value)
-    }
-
-    #[inline(always)]
-    fn back<'k, 'v>(key: OutKeyOf<'k, J, E>, value: OutValueOf<'v, J, E>) -> (KeyOf<'k, J>, ValueOf<'v, J>) {
-        E::back(key, value)
-    }
+    type Ending = E;
 }

@@ -74,7 +74,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     pub fn new(work: &'w Work<'w, J>, slot: usize, task: usize, set_aside: &'w SetAside) -> BadRecordSearch<'w, J> {
         let careful = work.shared.is_careful(task);
         let suspects = if careful { work.shared.suspects(task) } else { Vec::new() };
-        let is_plain = !careful && work.plan.faults.skip_bad_records == 0;
+        let is_plain = !careful && work.plan.skip_bad_records == 0;
         let (found, apart, chunk) = (Found::default(), Apart::new(), Vec::new());
         BadRecordSearch { work, slot, is_plain, careful, suspects, set_aside, found, apart, chunk }
     }
@@ -102,7 +102,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         }
         self.begin(chunk);
         self.start_clock();
-        if self.work.plan.faults.skip_bad_records == 0 {
+        if self.work.plan.skip_bad_records == 0 {
             let mapped = self.work.functions.program.map(chunk, buffer);
             self.end();
             return mapped.map_err(|error| self.find(chunk, error));
@@ -130,7 +130,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
 
     /// Restarts the task's clock for the next piece.
     fn start_clock(&self) {
-        if self.careful && self.work.plan.faults.task_timeout.is_some() {
+        if self.careful && self.work.plan.task_timeout.is_some() {
             self.work.shared.start_clock(self.slot, monotonic_ns());
         }
     }
@@ -143,10 +143,10 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         failed: bool,
         buffer: &mut impl Emit<J::Key, J::Value>,
     ) -> Result<(), Failure> {
-        let faults = &self.work.plan.faults;
+        let plan = self.work.plan;
         let suspects = if failed { vec![place_of(chunk)] } else { self.suspects.clone() };
-        let is_last = self.suspects.len() >= faults.retries as usize;
-        let mut one_by_one = OneByOne::new(suspects, is_last, faults.task_timeout.is_some());
+        let is_last = self.suspects.len() >= plan.retries as usize;
+        let mut one_by_one = OneByOne::new(suspects, is_last, plan.task_timeout.is_some());
         let piece_bytes = chunk.bytes.len() / PIECES;
         let offset = chunk.offset;
         let place = |part: &Range<usize>| Place {
@@ -198,10 +198,10 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     fn map_record(&mut self, record: &mut Chunk<'_>) -> Result<(), Failure> {
         let (work, slot, place) = (self.work, self.slot, place_of(record));
         work.shared.begin_place(slot, place, true);
-        if work.plan.faults.task_timeout.is_some() {
+        if work.plan.task_timeout.is_some() {
             work.shared.start_clock(slot, monotonic_ns());
         }
-        let sets_aside = work.plan.faults.skip_bad_records > 0;
+        let sets_aside = work.plan.skip_bad_records > 0;
         match self.try_map(record) {
             Ok(()) => work.shared.end_place(slot),
             Err(Failed::Returned(error)) if error.verdict == Consequence::Retry => resume_unwind(Box::new(error)),
@@ -216,7 +216,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
 
     /// Maps several records by one call; if it fails, the records of the piece.
     fn map_piece(&mut self, piece: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
-        let sets_aside = self.work.plan.faults.skip_bad_records > 0;
+        let sets_aside = self.work.plan.skip_bad_records > 0;
         let before = if sets_aside { piece.bytes.to_vec() } else { Vec::new() };
         self.begin(piece);
         let mapped = self.try_map(piece);
@@ -264,7 +264,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     /// Maps `chunk` and returns the pairs that it emitted; if it fails, returns the reason and drops its pairs.
     fn try_map(&mut self, chunk: &mut Chunk<'_>) -> Result<(), Failed> {
         let (program, plan) = (self.work.functions.program, self.work.plan);
-        QUIET.set(plan.faults.skip_bad_records > 0);
+        QUIET.set(plan.skip_bad_records > 0);
         let added_before = accumulator::of_this_task();
         // A map function depends only on its chunk, so nothing that it left half done is seen again.
         let mapped = catch_unwind(AssertUnwindSafe(|| program.map(chunk, &mut self.apart)));
