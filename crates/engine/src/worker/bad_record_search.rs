@@ -219,8 +219,8 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         let sets_aside = self.work.plan.skip_bad_records > 0;
         let before = if sets_aside { piece.bytes.to_vec() } else { Vec::new() };
         self.begin(piece);
-        let mapped = self.try_map(piece);
-        match mapped {
+        self.start_clock();
+        match self.try_map(piece) {
             Ok(()) => self.end(),
             Err(Failed::Returned(error)) if error.verdict == Consequence::Retry => resume_unwind(Box::new(error)),
             Err(_) if sets_aside => {
