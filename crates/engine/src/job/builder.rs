@@ -406,6 +406,6 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
             input.look.interrupt = interrupt.clone();
             input.open()
         };
-        (Request { program: program, reduce, terms }, open)
+        (Request { program, reduce, terms }, open)
     }
 }
