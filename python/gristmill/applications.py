@@ -138,12 +138,7 @@ def _tell(said: str) -> None:
 
 def _options(chosen: Settings) -> Iterator[str]:
     """The settings as options of the command."""
-    if chosen.workers is not None:
-        yield f"--workers={chosen.workers}"
-    if (memory_bytes := chosen.memory_bytes()) is not None:
-        yield f"--memory={memory_bytes}"
-    if chosen.spill_dir is not None:
-        yield f"--spill-dir={os.fspath(chosen.spill_dir)}"
+    yield from (f"--{name}={value}" for name, value in settings.shared_options(chosen))
     if chosen.on_error == "skip":
         yield f"--skip-bad-records={_BAD_RECORDS_MAX}"
     if (deadline := chosen.deadline_seconds()) is not None:

@@ -20,7 +20,7 @@ from .plan.describe import describe
 from .plan.orders import Order
 from .plan.reducers import Reducer
 from .plan.shared import SharedArray
-from .plan.stages import stage_of, stages
+from .plan.stages import sources, stage_of
 from .records.batches import Format, OnArrays, OnTables, Pluck
 from .records.runs import Kept, Run
 from .results import Result
@@ -396,8 +396,7 @@ class Dataset(Exports[T]):
     def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
         stage = stage_of(self._node)
         run = choice.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
-        sources = (source for each in stages(stage) for source in each.inputs if isinstance(source, nodes.Source))
-        run.kept = [source.data for source in sources if isinstance(source.data, Kept)]
+        run.kept = [source.data for source in sources(stage) if isinstance(source.data, Kept)]
         return run
 
 

@@ -177,25 +177,11 @@ class RunningJob(Generic[T]):
     def __await__(self) -> Generator[Any, None, Result[T]]:
         import asyncio  # takes longer than the rest of `import gristmill`
 
-        loop = asyncio.get_running_loop()
-        ended = loop.create_future()
-
-        def wake() -> None:
-            if not ended.done():
-                ended.set_result(None)
-
-        def wake_loop(_: object) -> None:
-            # A loop that is closed waits for nothing.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(wake)
-
-        self._future.add_done_callback(wake_loop)
         try:
-            yield from ended
+            return (yield from asyncio.wrap_future(self._future).__await__())
         except BaseException:
             self.cancel()
             raise
-        return self.result()
 
     def __enter__(self) -> RunningJob[T]:
         return self

@@ -36,21 +36,17 @@ impl Columns {
     fn add(&mut self, mut block: &[u8]) -> PyResult<bool> {
         while !block.is_empty() {
             let width = if values::take_pair(&mut block) { 2 } else { 1 };
-            if self.columns.is_empty() {
-                for _ in 0..width {
-                    let Some(cell) = values::cell(&mut block)? else { return Ok(false) };
-                    self.columns.push(Column::of(&cell));
-                    self.columns.last_mut().expect("just added").push(cell);
-                }
-                continue;
-            }
-            if self.columns.len() != width {
+            let is_first = self.columns.is_empty();
+            if !is_first && self.columns.len() != width {
                 return Ok(false);
             }
-            for column in &mut self.columns {
-                match values::cell(&mut block)? {
-                    Some(cell) if column.push(cell) => {}
-                    _ => return Ok(false),
+            for place in 0..width {
+                let Some(cell) = values::cell(&mut block)? else { return Ok(false) };
+                if is_first {
+                    self.columns.push(Column::of(&cell));
+                }
+                if !self.columns[place].push(cell) {
+                    return Ok(false);
                 }
             }
         }

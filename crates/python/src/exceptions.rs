@@ -28,8 +28,8 @@ pub enum Code {
 }
 
 /// The cause of an error of the engine.
-#[pyclass(frozen, eq, rename_all = "SCREAMING_SNAKE_CASE")]
-#[derive(Clone, Copy, PartialEq)]
+#[pyclass(frozen, eq, hash, rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub enum Fault {
     Died,
     Input,

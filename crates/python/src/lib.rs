@@ -47,7 +47,7 @@ mod _native {
     #[pymodule_export]
     use crate::groups::Partitions;
     #[pymodule_export]
-    use crate::options::{Takes, listed};
+    use crate::options::listed;
     #[pymodule_export]
     use crate::program::Form;
     #[pymodule_export]

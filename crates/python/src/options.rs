@@ -1,44 +1,26 @@
 //! The engine's options, as the settings of the Python package list them.
 
-use gristmill::{JobOption, OPTIONS};
-use pyo3::{pyclass, pyfunction};
+use gristmill::{JobOption, OPTIONS, Takes};
+use pyo3::pyfunction;
 
-/// The kind of values that an option takes.
-#[pyclass]
-pub enum Takes {
-    Switch {
-        default: bool,
-    },
-    /// A whole number within bounds.
-    Count {
-        least: u64,
-        most: u64,
-    },
-    Bytes {},
-    Duration {},
-    Folders {},
-    OneOf {
-        names: Vec<String>,
-    },
-}
+/// The kind of values that an option takes, and its default, its bounds, or the names that there are.
+type Kind = (&'static str, Vec<String>);
 
 /// Returns the name of each option, the values that it takes, its default in words, and what it does.
 #[pyfunction]
 #[pyo3(name = "options")]
-pub fn listed() -> Vec<(&'static str, Takes, &'static str, &'static str)> {
-    OPTIONS.iter().map(|option| (option.name, takes(option), option.default, option.help)).collect()
+pub fn listed() -> Vec<(&'static str, Kind, &'static str, &'static str)> {
+    OPTIONS.iter().map(|option| (option.name, kind(option), option.default, option.help)).collect()
 }
 
-fn takes(option: &JobOption) -> Takes {
+fn kind(option: &JobOption) -> Kind {
     match option.takes() {
-        gristmill::Takes::Switch { default } => Takes::Switch { default },
-        gristmill::Takes::Count(bounds) => Takes::Count { least: *bounds.start(), most: *bounds.end() },
-        gristmill::Takes::CountOrAll(all) => Takes::Count { least: 0, most: all },
-        gristmill::Takes::Bytes => Takes::Bytes {},
-        gristmill::Takes::Duration => Takes::Duration {},
-        gristmill::Takes::Folders => Takes::Folders {},
-        gristmill::Takes::OneOf(names) => {
-            Takes::OneOf { names: names.iter().map(|each| each.name.to_owned()).collect() }
-        }
+        Takes::Switch { default } => ("switch", vec![default.to_string()]),
+        Takes::Count(bounds) => ("count", vec![bounds.start().to_string(), bounds.end().to_string()]),
+        Takes::CountOrAll(all) => ("count", vec![0.to_string(), all.to_string()]),
+        Takes::Bytes => ("bytes", Vec::new()),
+        Takes::Duration => ("duration", Vec::new()),
+        Takes::Folders => ("folders", Vec::new()),
+        Takes::OneOf(names) => ("one of", names.iter().map(|each| each.name.to_owned()).collect()),
     }
 }

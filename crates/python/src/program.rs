@@ -152,7 +152,7 @@ impl StageProgram {
         chunk: &Chunk<'_>,
         out: &mut impl Emit<Bytes, V>,
     ) -> Result<(), ProgramError> {
-        let Given { records, keys } = self.given(py, chunk)?;
+        let (records, keys) = self.given(py, chunk)?;
         let place = (chunk.tag(), &records, chunk.source_number(), chunk.offset());
         let mapped = match keys {
             Some(keys) => self.map_made(py, place, keys, out),
@@ -224,7 +224,7 @@ impl StageProgram {
         match kind {
             Records::Text => {
                 let lines = text_of(chunk)?.split_inclusive('\n').map(|line| PyString::new(py, without_end(line)));
-                PyList::new(py, lines.collect::<Vec<_>>()).map(Given::from).map_err(decoding_failed)
+                PyList::new(py, lines.collect::<Vec<_>>()).map(without_keys).map_err(decoding_failed)
             }
             Records::Lines => {
                 let lines = chunk.bytes().split_inclusive(|byte| *byte == b'\n');
@@ -233,7 +233,7 @@ impl StageProgram {
                     PyBytes::new(py, whole)
                 };
                 let lines = lines.map(line).collect::<Vec<_>>();
-                PyList::new(py, lines).map(Given::from).map_err(decoding_failed)
+                PyList::new(py, lines).map(without_keys).map_err(decoding_failed)
             }
             Records::Places { each, count } => {
                 let start = chunk.offset() * each;
@@ -241,7 +241,7 @@ impl StageProgram {
                 let range = py
                     .import(intern!(py, "builtins"))
                     .and_then(|builtins| builtins.call_method1(intern!(py, "range"), (start, end)));
-                range.map(Given::from).map_err(decoding_failed)
+                range.map(without_keys).map_err(decoding_failed)
             }
             Records::Made(end, form) => {
                 let apart = matches!(self.end, End::Gather {});
@@ -381,17 +381,11 @@ fn without_end(line: &str) -> &str {
     line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
 }
 
-/// The records of a chunk.
-struct Given<'py> {
-    records: Bound<'py, PyAny>,
-    /// If each pair of another stage has a list of records: the keys of the pairs.
-    keys: Option<Vec<Vec<u8>>>,
-}
+/// The records of a chunk; and if each pair of another stage has a list of records, the keys of the pairs.
+type Given<'py> = (Bound<'py, PyAny>, Option<Vec<Vec<u8>>>);
 
-impl<'py, T> From<Bound<'py, T>> for Given<'py> {
-    fn from(records: Bound<'py, T>) -> Given<'py> {
-        Given { records: records.into_any(), keys: None }
-    }
+fn without_keys<T>(records: Bound<'_, T>) -> Given<'_> {
+    (records.into_any(), None)
 }
 
 /// Returns the records of a chunk of pairs; `apart`, a list of them for each pair.
@@ -412,9 +406,9 @@ fn made_records<'py, V: Fold>(
         }
     }
     if apart {
-        return Ok(Given { records: all.into_any(), keys: Some(keys) });
+        return Ok((all.into_any(), Some(keys)));
     }
-    values::decode_all(py, &bytes).map(Given::from).map_err(decoding_failed)
+    values::decode_all(py, &bytes).map(without_keys).map_err(decoding_failed)
 }
 
 /// Joins: values begin with their side and the headers of their keys, and the left ones come first.

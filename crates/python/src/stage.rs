@@ -126,6 +126,12 @@ impl Stage {
             let text = Text { lines: self.program.end != End::Words {} };
             return self.run_typed(Job::new(&text, self.input.clone()), frames, keep);
         }
+        if let End::Groups { .. } | End::Columns { .. } | End::Join(_) = self.program.end {
+            let program = self.typed::<Bytes>();
+            let job = Job::new(&program, self.input.clone())
+                .reduce_to::<Bytes, Bytes>(|key, values, emit| self.program.reduce(key, values, emit));
+            return self.run_typed(job, frames, keep);
+        }
         match self.form {
             Form::Count => self.run_form::<u64>(frames, keep),
             Form::Int => self.run_form::<(i64, u64)>(frames, keep),
@@ -133,18 +139,7 @@ impl Stage {
             Form::CountShown => self.run_form::<(u64, Bytes)>(frames, keep),
             Form::IntShown => self.run_form::<((i64, u64), Bytes)>(frames, keep),
             Form::FloatShown => self.run_form::<((f64, u64), Bytes)>(frames, keep),
-            Form::Any => {
-                let program = self.typed::<Bytes>();
-                let job = Job::new(&program, self.input.clone());
-                match self.program.end {
-                    End::Groups { .. } | End::Columns { .. } | End::Join(_) => {
-                        let job =
-                            job.reduce_to::<Bytes, Bytes>(|key, values, emit| self.program.reduce(key, values, emit));
-                        self.run_typed(job, frames, keep)
-                    }
-                    _ => self.run_typed(job, frames, keep),
-                }
-            }
+            Form::Any => self.run_form::<Bytes>(frames, keep),
         }
     }
 

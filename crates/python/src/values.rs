@@ -351,7 +351,7 @@ fn skip(bytes: &mut &[u8]) -> PyResult<()> {
     Ok(())
 }
 
-/// Puts the records of a block into a dict: pairs without a tuple for each. Raises what `dict.update` does, if one is
+/// Puts the records of a block into a dict: pairs without a tuple for each. Raises what `dict.update` does if one is
 /// no pair.
 #[pyfunction]
 pub fn decode_into(dict: &Bound<'_, PyDict>, mut bytes: &[u8]) -> PyResult<()> {

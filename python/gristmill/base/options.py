@@ -119,16 +119,8 @@ def _counts(default: str, among: range = _ANY) -> Kind:
     return Kind(f"a whole number{bounds}", lambda value: count(value, among), default)
 
 
-def _bytes(default: str) -> Kind:
-    return Kind('bytes, or text such as "64KiB" or "2GiB"', size, default)
-
-
 def _seconds(default: str) -> Kind:
     return Kind('seconds, a number greater than 0, or text such as "500ms", "2s" or "2m"', seconds, default)
-
-
-def _switches(default: bool) -> Kind:
-    return Kind("True or False", _switch, str(default))
 
 
 def _one_of(default: str, *names: str) -> Kind:
@@ -179,15 +171,16 @@ def _engine() -> Iterator[tuple[str, tuple[Kind, str]]]:
         name = option.replace("-", "_")
         default = _DEFAULTS.get(name, words)
         match takes:
-            case _native.Takes.Switch(default=is_on):
+            case "switch", [default]:
                 # The help of the command describes a switch by its change.
-                kind, about = _switches(is_on), f"False: {about[0].lower()}{about[1:]}" if is_on else about
-            case _native.Takes.Count(least=least, most=most):
-                kind = _counts(default, range(least, most + 1))
-            case _native.Takes.OneOf(names=names):
+                kind = Kind("True or False", _switch, default.capitalize())
+                about = f"False: {about[0].lower()}{about[1:]}" if default == "true" else about
+            case "count", [least, most]:
+                kind = _counts(default, range(int(least), int(most) + 1))
+            case "one of", names:
                 kind = _one_of(default, *names)
-            case _native.Takes.Bytes():
-                kind = _bytes(default)
+            case "bytes", _:
+                kind = Kind('bytes, or text such as "64KiB" or "2GiB"', size, default)
             case _:
                 kind = _seconds(default)
         if option not in _OURS:

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -112,6 +112,16 @@ class Settings:
                 raise TypeError(f"there is no setting {name!r}; there are {every}")
         own = {name: value for name, value in changes.items() if name in names}
         return dataclasses.replace(self, **own, others={**self.others, **others})
+
+
+def shared_options(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Settings that the engine and the command take alike, as options."""
+    if settings.workers is not None:
+        yield "workers", str(settings.workers)
+    if (memory_bytes := settings.memory_bytes()) is not None:
+        yield "memory", str(memory_bytes)
+    if settings.spill_dir is not None:
+        yield "spill-dir", os.fspath(settings.spill_dir)
 
 
 #: The settings of the program, for all its threads.

@@ -61,13 +61,9 @@ class Failure:
         """
         if self.place.file is not None:
             place = self.place
-        match self.kind:
-            case "plan":
-                return "PlanError", self.text, {}, None
-            case "type":
-                return "TypeError", self.text, {}, None
-            case "input":
-                return "InputError", place.before(self.text), {}, None
+        if self.kind != "function":
+            name = {"plan": "PlanError", "type": "TypeError", "input": "InputError"}[self.kind]
+            return name, place.before(self.text) if self.kind == "input" else self.text, {}, None
         where = f"\n  {place}" if place.file else ""
         in_step = f"\n  in {self.step}, on {self.shown}" if self.step else ""
         fields = {

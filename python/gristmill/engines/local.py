@@ -19,8 +19,7 @@ from ..base.settings import Settings
 from ..plan.describe import name, step_of, title
 from ..plan.nodes import Join, Narrow, Shuffle, Source
 from ..plan.orders import is_pair
-from ..plan.shared import SharedArray
-from ..plan.stages import Stage, functions
+from ..plan.stages import Stage, functions, stages
 from ..records.runs import BadRecord, Run
 from .formats import NOWHERE, Place, Placed, read
 from .randoms import Generators
@@ -54,7 +53,7 @@ class _Job:
         """The records of the last stage."""
         if self.seed is not None:
             Generators(function for _, function in functions(stage)).seed(self.seed)
-        before = [(array, array[:].copy()) for array in _arrays(stage)]
+        before = [(array, array[:].copy()) for array in {array for part in stages(stage) for array in part.arrays}]
         try:
             yield from (record for record, _ in self.stage(stage))
         except BaseException:
@@ -279,11 +278,6 @@ def _raise_job_error(error: BaseException, said: str, call: Call, place: Place) 
         traceback_text=user_traceback(error),
         call=call.pickled(),
     ) from error
-
-
-def _arrays(stage: Stage) -> set[SharedArray]:
-    earlier = [_arrays(source) for source in stage.inputs if isinstance(source, Stage)]
-    return set(stage.arrays).union(*earlier)
 
 
 def _pairs(records: Iterable[Any], step: str) -> Iterator[tuple[Any, Any]]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any
 
-from .own_modules import is_own
+from .own_modules import cell_content, is_own
 
 #: Values in values are looked at to this depth, containers up to this length, and objects up to this number.
 _DEPTH, _ITEMS, _OBJECTS = 8, 100, 10_000
@@ -118,9 +118,7 @@ class _Search:
         self.names.update(names)
         if not (function.__module__ == "__main__" or is_own(function.__module__, sys.modules.get(function.__module__))):
             names = []
-        for cell in function.__closure__ or ():
-            with suppress(ValueError):  # It is empty.
-                yield cell.cell_contents
+        yield from map(cell_content, function.__closure__ or ())
         yield from (function.__globals__[name] for name in names if name in function.__globals__)
         yield from function.__defaults__ or ()
         yield from (function.__kwdefaults__ or {}).values()

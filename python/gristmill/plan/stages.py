@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..records.batches import OnArrays, OnTables
 from .nodes import Join, Narrow, Node, Shuffle, Source, Uses
 from .shared import SharedArray
 
@@ -64,12 +65,18 @@ def stages(last: Stage) -> set[Stage]:
     return {last}.union(*(stages(source) for source in last.inputs if isinstance(source, Stage)))
 
 
+def sources(last: Stage) -> Iterator[Source]:
+    """The sources of a stage and of those before it."""
+    return (source for stage in stages(last) for source in stage.inputs if isinstance(source, Source))
+
+
 def functions(last: Stage) -> Iterator[tuple[str, Any]]:
-    """The functions of a stage and those before it, each with what applies it."""
+    """The program's functions of a stage and those before it, each with what applies it."""
     for stage in stages(last):
-        for narrow in (narrow for narrows in stage.narrows for narrow in narrows):
-            yield narrow.kind, narrow.function
+        found: list[tuple[str, Any]] = [(narrow.kind, narrow.function) for narrows in stage.narrows for narrow in narrows]
         end = stage.end
         if isinstance(end, Shuffle):
-            given = ("reduce_by_key", end.reducer), ("map_groups" if end.kind == "groups" else end.kind, end.function)
-            yield from ((said, function) for said, function in given if function is not None)
+            found += ("reduce_by_key", end.reducer), ("map_groups" if end.kind == "groups" else end.kind, end.function)
+        for said, function in found:
+            if function is not None:
+                yield said, function.function if isinstance(function, (OnTables, OnArrays)) else function

@@ -71,12 +71,8 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
     arrays = found.arrays()
     if not fits or not arrays:
         return pyarrow.table(whole_columns([record for block in blocks for record in decoded(block)], function))
-    kinds: dict[str, pyarrow.DataType] = {
-        "string": pyarrow.string(),
-        "large_string": pyarrow.large_string(),
-        "int64": pyarrow.int64(),
-        "double": pyarrow.float64(),
-    }
     names = ["key", "value"] if len(arrays) == 2 else ["value"]
-    made = [pyarrow.Array.from_buffers(kinds[kind], count, [None, *map(pyarrow.py_buffer, buffers)]) for kind, count, buffers in arrays]
+    made = [
+        pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), count, [None, *map(pyarrow.py_buffer, buffers)]) for kind, count, buffers in arrays
+    ]
     return pyarrow.table(made, names=names)

@@ -17,7 +17,7 @@ from ...base import pickles
 from ...base.errors import InputError
 from ...base.files.paths import is_regular
 from ...base.options import text as option_text
-from ...base.settings import Settings
+from ...base.settings import Settings, shared_options
 from ...plan import shared
 from ...plan.describe import title
 from ...plan.nodes import Narrow, Shuffle, Source
@@ -32,6 +32,8 @@ from .streams import Wanted
 from .words import in_words_of_python
 from .workers import Functions, Log
 
+#: The classes of errors of the program.
+_ERRORS = {Fault.INPUT: "InputError", Fault.RESOURCE: "ResourceError", Fault.CANCELLED: "Cancelled", Fault.SETTING: "PlanError"}
 #: Sources whose files are read whole by one worker each.
 _OPENED = ("files", "csv", "parquet")
 #: Sources whose lines the native engine reads.
@@ -210,16 +212,11 @@ class _Job:
 
     def options(self) -> Iterator[tuple[str, str]]:
         settings = self.settings
-        if settings.workers is not None:
-            yield "workers", str(settings.workers)
+        yield from shared_options(settings)
         # Functions of Python may wait for other machines: as many workers as the program asks for run them at the
         # same time.
         if "map_at_once" not in settings.others and (at_once := settings.workers or settings.others.get("map_workers")) is not None:
             yield "map-at-once", str(at_once)
-        if (memory_bytes := settings.memory_bytes()) is not None:
-            yield "memory", str(memory_bytes)
-        if settings.spill_dir is not None:
-            yield "spill-dir", os.fspath(settings.spill_dir)
         others = dict(settings.others)
         if settings.seed is not None:
             # The input is cut in the same way for any number of workers.
@@ -256,25 +253,16 @@ class _Job:
             failure = self.log.read()[0][told["why"].rpartition(" ")[2]]
             return failure.as_error(place)
         text = in_words_of_python(told["text"])
-        match told["fault"]:
-            case Fault.DIED:
-                fields = {**place._asdict(), "attempt": told.get("attempts")}
-                if path is not None and (record := self.object_at(byte)) is not None:
-                    fields["record"], text = record, f"{text}\nThe record: {reprlib.repr(record)}"
-                if crash := self.log.crash():
-                    text = f"{text}\n{crash}"
-                return "WorkerDied", text, fields, None
-            case Fault.INPUT:
-                return "InputError", text, {}, None
-            case Fault.RESOURCE:
-                if self.deadline is not None and "Job::deadline" in told["text"]:
-                    text = f"the job did not end within {self.deadline:g} s"
-                return "ResourceError", text, {}, None
-            case Fault.CANCELLED:
-                return "Cancelled", text, {}, None
-            case Fault.SETTING:
-                return "PlanError", text, {}, None
-        return "GristmillError", text, {}, None
+        if told["fault"] == Fault.DIED:
+            fields = {**place._asdict(), "attempt": told.get("attempts")}
+            if path is not None and (record := self.object_at(byte)) is not None:
+                fields["record"], text = record, f"{text}\nThe record: {reprlib.repr(record)}"
+            if crash := self.log.crash():
+                text = f"{text}\n{crash}"
+            return "WorkerDied", text, fields, None
+        if told["fault"] == Fault.RESOURCE and self.deadline is not None and "Job::deadline" in told["text"]:
+            text = f"the job did not end within {self.deadline:g} s"
+        return _ERRORS.get(told["fault"], "GristmillError"), text, {}, None
 
     def object_at(self, offset: int) -> Any:
         """The object that the program made and that has this place, if only one input has such."""

@@ -7,6 +7,7 @@ load what it stands for, each for itself.
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 import sys
@@ -22,8 +23,8 @@ from ...base.keys.canonical import adopt, registered
 from ...base.settings import Settings
 from ...plan.orders import Order
 from ...plan.reducers import Reducer
-from ...plan.stages import Stage, functions, stages
-from ...records.batches import OnArrays, OnTables, Pluck
+from ...plan.stages import Stage, functions, sources
+from ...records.batches import Pluck
 from . import surroundings
 from .modules.changes import apply
 from .modules.used import Roots
@@ -87,17 +88,14 @@ class Parcel:
 def _apart(stage: Stage) -> Iterator[Any]:
     """The objects of a plan that are the user's."""
     for _, function in functions(stage):
-        if isinstance(function, (OnTables, OnArrays)):
-            function = function.function
         module = str(getattr(function, "__module__", None) or "")
         held = getattr(sys.modules.get(module), getattr(function, "__name__", ""), None)
         is_ours = held is function and module.startswith("gristmill.")
         if not (is_ours or module == "builtins" or isinstance(function, _KNOWN)):
             yield function
-    for part in stages(stage):
-        for source in part.inputs:
-            if not isinstance(source, Stage) and source.kind == "iterable":
-                yield source.data
+    for source in sources(stage):
+        if source.kind == "iterable":
+            yield source.data
 
 
 def opened(shell: bytes, objects: bytes) -> tuple[Stage, Settings]:
@@ -119,22 +117,15 @@ def _loaded(objects: bytes) -> list[Any]:
 
 def opened_later(shell: bytes, objects: bytes, changes: bytes) -> tuple[Stage, Settings]:
     """The plan, whose functions and objects are loaded when they are first used."""
-    Deferred.load = _loader(objects, changes)
+
+    @functools.cache
+    def load() -> list[Any]:
+        apply(changes)
+        return _loaded(objects)
+
+    Deferred.load = load
     plan: tuple[Stage, Settings] = _Opened(shell, Deferred).load()
     return plan
-
-
-def _loader(objects: bytes, changes: bytes) -> Callable[[], list[Any]]:
-    loaded: list[Any] = []
-
-    def load() -> list[Any]:
-        if not loaded:
-            apply(changes)
-            loaded.append(_loaded(objects))
-        found: list[Any] = loaded[0]
-        return found
-
-    return load
 
 
 class Deferred:

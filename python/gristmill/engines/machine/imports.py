@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -60,14 +61,12 @@ class Imports:
         self._inner = [0]
 
     def __enter__(self) -> Imports:
-        import builtins
-
-        self._builtins, self._import = builtins, builtins.__import__
+        self._import = builtins.__import__
         builtins.__import__ = self._watched
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._builtins.__import__ = self._import
+        builtins.__import__ = self._import
 
     def _watched(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         if not level and name.partition(".")[0] in self._refused:

@@ -27,7 +27,7 @@ from ...base.blocks import decoded
 from ...base.errors import ResourceError, WorkerDied, raise_as
 from ...base.progress import Bar
 from ...base.settings import Settings
-from ...plan.stages import Stage
+from ...plan.stages import Stage, sources
 from ...records.runs import BadRecord, Kept, Run
 from ...records.timeline import StageTimeline
 from . import starter
@@ -82,7 +82,10 @@ class _Job:
         with ExitStack() as stack:
             stream = None if make_stream is None else stack.enter_context(contextlib.closing(make_stream()))
             self.token.check()
-            self.token.run(_make_cached, self.stage)
+            for source in sources(self.stage):
+                if isinstance(source.data, Kept):
+                    # In this process, which keeps the records for other jobs.
+                    self.token.run(source.data.make)
             job = starter.start(self.stage, self.settings, stream)
             has_ended = False
             stack.callback(lambda: job.close(killed=not has_ended))
@@ -90,7 +93,7 @@ class _Job:
             pipe = stack.enter_context(Pipe(job.pipe))
             bar = stack.enter_context(Bar(self.settings.progress))
             deadline = self.settings.deadline_seconds()
-            sources: list[Readable] = [pipe] if stream is None else [pipe, stream]
+            readable: list[Readable] = [pipe] if stream is None else [pipe, stream]
             while not has_ended:
                 job.entries.emit()
                 is_ready = stream is not None and stream.receive()
@@ -111,7 +114,7 @@ class _Job:
                 if deadline is not None and time.monotonic() > began + deadline + _GRACE_SECONDS:
                     raise ResourceError(f"the job did not end within {deadline:g} s")
                 if not has_ended and not is_ready:
-                    wait(sources)
+                    wait(readable)
                 if stream is not None:
                     stream.look()
             job.entries.emit()
@@ -137,12 +140,3 @@ class _Job:
                 self.bad_records += found
                 self.stats.update(told)
                 self.timelines += drawn
-
-
-def _make_cached(stage: Stage) -> None:
-    """Makes cached records in this process, which keeps them for other jobs."""
-    for source in stage.inputs:
-        if isinstance(source, Stage):
-            _make_cached(source)
-        elif isinstance(source.data, Kept):
-            source.data.make()

@@ -154,9 +154,11 @@ class _Starter:
         self.threaded = set[str]()
         ours, theirs = socket.socketpair()
         here = [path for path in sys.path if path]
+        # The options of the program's interpreter.
+        flags: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, *_flags(), "-c", _PROGRAM, str(theirs.fileno()), _FILE, *here, *([FOLDER] if "" in sys.path else [])],
+                [sys.executable, *flags, "-c", _PROGRAM, str(theirs.fileno()), _FILE, *here, *([FOLDER] if "" in sys.path else [])],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={name: value for name, value in _environment().items() if name not in _OF_THE_SHELL},
@@ -253,12 +255,6 @@ class _Starter:
                 names = pickle.dumps(imported)
                 self.socket.sendall(len(names).to_bytes(8, "little") + names)
         return answer == b"runs"
-
-
-def _flags() -> list[str]:
-    """The options of the program's interpreter."""
-    flags: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
-    return flags
 
 
 def _paths() -> list[str]:

@@ -6,14 +6,12 @@ import functools
 import os
 import types
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from ...base import pickles
 from ...plan.describe import name
-from ...plan.stages import Stage, functions, stages
-from ...records.batches import OnArrays, OnTables
-from ..own_modules import names_in
+from ...plan.stages import Stage, functions, sources
+from ..own_modules import cell_content, names_in
 
 #: Variables in variables are looked at to this depth, and containers up to this length.
 _DEPTH, _ITEMS = 6, 10_000
@@ -22,8 +20,6 @@ _DEPTH, _ITEMS = 6, 10_000
 def explained(stage: Stage, error: Exception) -> str:
     """Says which object cannot be pickled, where it is, and what to do."""
     for said, function in functions(stage):
-        if isinstance(function, (OnTables, OnArrays)):
-            function = function.function
         if (why := _why_not(function)) is not None:
             path = _path(function, "", _DEPTH, set())
             where = f": {path[0]} is {_shown(path[1])}" if path else ""
@@ -31,17 +27,16 @@ def explained(stage: Stage, error: Exception) -> str:
                 f"workers cannot get the function of {said}, {name(function)}{_place(function)}{where}, which cannot be pickled ({why}). "
                 "Make it inside the function, or in a variable of a module that the function sets when it first needs it"
             )
-    for part in stages(stage):
-        for source in part.inputs:
-            if not isinstance(source, Stage) and source.kind == "iterable" and _why_not(source.data) is not None:
-                for number, record in enumerate(source.data):
-                    if (why := _why_not(record)) is not None:
-                        path = _path(record, f"record {number}", _DEPTH, set())
-                        where, value = path or (f"record {number}", record)
-                        return (
-                            f"workers cannot get the records of the program: {where} is {_shown(value)}, which cannot be pickled "
-                            f"({why}). Give them what it is made of, and make it in a function"
-                        )
+    for source in sources(stage):
+        if source.kind == "iterable" and _why_not(source.data) is not None:
+            for number, record in enumerate(source.data):
+                if (why := _why_not(record)) is not None:
+                    path = _path(record, f"record {number}", _DEPTH, set())
+                    where, value = path or (f"record {number}", record)
+                    return (
+                        f"workers cannot get the records of the program: {where} is {_shown(value)}, which cannot be pickled "
+                        f"({why}). Give them what it is made of, and make it in a function"
+                    )
     return f"the pipeline cannot be sent to its workers: {error}"
 
 
@@ -82,9 +77,8 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, types.MethodType):
         yield "its object", value.__self__
     elif isinstance(value, types.FunctionType):
-        for each, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            with suppress(ValueError):  # It is empty.
-                yield "its variable " + _plain(each), cell.cell_contents
+        variables = zip(value.__code__.co_freevars, value.__closure__ or ())
+        yield from (("its variable " + _plain(each), cell_content(cell)) for each, cell in variables)
         used = sorted(names_in(value.__code__) & value.__globals__.keys())
         yield from (("the global variable " + _plain(each), value.__globals__[each]) for each in used)
         signature = zip(reversed(value.__code__.co_varnames[: value.__code__.co_argcount]), reversed(value.__defaults__ or ()))

@@ -35,7 +35,10 @@ class Telling(AccumulatorParam[Told]):
 
 
 class Stop(BaseException):
-    """The task has told what failed, and ends: failing, it would be tried again. No `except Exception` hides it."""
+    """The task has told what failed and ends. It does not fail, or Spark would try it again.
+
+    No `except Exception` hides it.
+    """
 
 
 class GroupFailed(Exception):

@@ -23,7 +23,9 @@ class Sink(Protocol):
 
     def add(self, records: Sequence[Any]) -> Batches: ...
 
-    def end(self) -> Batches: ...
+    def end(self) -> Batches:
+        """Yields the rows that are left."""
+        return iter(())
 
 
 class ToBlocks:
@@ -49,7 +51,7 @@ class ToBlocks:
         self.__init__()  # type: ignore[misc]
 
 
-class ToPairs:
+class ToPairs(Sink):
     """A row for each pair of a key and a value."""
 
     schema = "key binary, types int, odd_key binary, value binary"
@@ -59,11 +61,8 @@ class ToPairs:
         values = [_native.encode_value(value) for _, value in records]
         yield key_rows(keyed, value=binary(values))
 
-    def end(self) -> Batches:
-        return iter(())
 
-
-class ToSorted:
+class ToSorted(Sink):
     """A row for each pair of a key, by whose order records are sorted, and a record."""
 
     schema = "key binary, value binary"
@@ -75,9 +74,6 @@ class ToSorted:
         keys = [_native.encode_sorted(key, self.descending) for key, _ in records]
         values = [_native.encode_value(record) for _, record in records]
         yield pyarrow.record_batch({"key": binary(keys), "value": binary(values)})
-
-    def end(self) -> Batches:
-        return iter(())
 
 
 class ToTop:

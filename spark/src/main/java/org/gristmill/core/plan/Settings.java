@@ -6,7 +6,7 @@ import java.util.function.UnaryOperator;
 
 /**
  * Everything that can be turned under {@code spark.gristmill.*}, with defaults and limits; the documentation's table is
- * made from it. Sizes and times are written as Spark's are ({@link Quantity}).
+ * made from it, by a test. Sizes and times are written as Spark's are ({@link Quantity}).
  */
 public final class Settings {
   /** The prefix of the names of all settings. */
@@ -192,18 +192,6 @@ public final class Settings {
       throw bad(entry, "a number from 0 to 1");
     }
     throw bad(entry, "a number from 0 to 1");
-  }
-
-  /** The table of the documentation, in Markdown. */
-  public static String table() {
-    StringBuilder table = new StringBuilder("| setting | default | least | most | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
-    for (Entry e : ALL) {
-      table.append("| `").append(e.key).append("` | `").append(e.defaultValue).append("` | ")
-          .append(e.least == null ? "" : (e.defaultValue.equals("0") ? "0 or " : "") + "`" + e.least + "`").append(" | ")
-          .append(e.most == null ? "" : "`" + e.most + "`").append(" | ").append(e.unit).append(" | ").append(e.doc)
-          .append(e.former == null ? "" : " The former name `" + e.former + "` is still read.").append(" |\n");
-    }
-    return table.toString();
   }
 
   private IllegalArgumentException bad(Entry entry, String wanted) {

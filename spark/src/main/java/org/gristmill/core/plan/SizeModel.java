@@ -36,10 +36,6 @@ public final class SizeModel {
     }
   }
 
-  public int samples() {
-    return samples;
-  }
-
   /** Share of the variance of all partitions that the lines explain, 0 to 1; 0 if there is nothing to fit a line to. */
   public double fit() {
     double total = 0;

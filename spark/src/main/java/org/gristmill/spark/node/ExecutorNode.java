@@ -114,7 +114,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   private PageStore store(Settings settings, String suffix, PageStore.FailureListener lost) {
     return new PageStore(spark.disks(), spark.files(suffix), lost, (shuffle, cause) -> LOG.warn(
-        "Shuffle {} goes on in the next local folder of executor {}: {}", shuffle, executorId, cause.getMessage()), settings.size(Settings.APPEND_BYTES),
+        "Shuffle {} goes on in the next local folder of executor {}: {}", shuffle, executorId, cause.getMessage()),
+        settings.size(Settings.APPEND_BYTES),
         settings.number(Settings.STORE_BYTES), timeoutMs);
   }
 
@@ -124,10 +125,6 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
 
   public FetchTimeout fetchTimeout() {
     return fetchTimeout;
-  }
-
-  PagePool pool() {
-    return pool;
   }
 
   public Emission start(int shuffle, int mapIndex, long attempt) {

@@ -130,7 +130,8 @@ class HostileLengthsTest {
   void bytesThatAreNotStoredAreRefusedForAnyLength() throws Throwable {
     for (long heldBytesMax : new long[] {0, 1 << 20}) { // in the file, in memory
       Path here = Files.createDirectory(folder.resolve("held" + heldBytesMax));
-      try (PageStore store = new PageStore(1, (disk, shuffle) -> here.resolve("" + shuffle).toFile(), (shuffle, cause) -> {}, (shuffle, cause) -> {}, 10,
+      try (PageStore store = new PageStore(1, (disk, shuffle) -> here.resolve("" + shuffle).toFile(), (shuffle, cause) -> {}, (shuffle, cause) -> {},
+          10,
           heldBytesMax, 60_000)) {
         byte[] segment = Segments.segment(1, 0, 0, 5, 0, true, "grain");
         store.receive(List.of(segment));

@@ -102,8 +102,9 @@ class PlacementTest {
     one.add(1, new long[] {100});
     assertNull(one.predict(10));
     SizeModel noise = new SizeModel(1);
+    int samples = 0;
     for (long y : new long[] {5, 900, 3, 850, 10, 3, 700, 1}) {
-      noise.add(noise.samples(), new long[] {y});
+      noise.add(samples++, new long[] {y});
     }
     assertNull(noise.predict(10));
   }

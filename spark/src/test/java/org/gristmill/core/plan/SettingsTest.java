@@ -30,12 +30,24 @@ class SettingsTest {
         of them. A name that no setting has is warned of in the driver's log, with the nearest one.
 
         """
-        + Settings.table();
+        + table();
     if (Boolean.getBoolean("gristmill.writeDocs")) {
       Files.createDirectories(docs.getParent());
       Files.writeString(docs, wanted);
     }
     assertEquals(wanted, Files.readString(docs));
+  }
+
+  /** The table of the documentation, in Markdown. */
+  private static String table() {
+    StringBuilder table = new StringBuilder("| setting | default | least | most | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
+    for (Settings.Entry e : Settings.ALL) {
+      table.append("| `").append(e.key()).append("` | `").append(e.defaultValue()).append("` | ")
+          .append(e.least() == null ? "" : (e.defaultValue().equals("0") ? "0 or " : "") + "`" + e.least() + "`").append(" | ")
+          .append(e.most() == null ? "" : "`" + e.most() + "`").append(" | ").append(e.unit()).append(" | ").append(e.doc())
+          .append(e.former() == null ? "" : " The former name `" + e.former() + "` is still read.").append(" |\n");
+    }
+    return table.toString();
   }
 
   @Test

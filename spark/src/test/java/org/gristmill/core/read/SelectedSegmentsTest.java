@@ -39,7 +39,8 @@ class SelectedSegmentsTest {
 
   @BeforeEach
   void receive() throws Exception {
-    store = new PageStore(1, (disk, shuffle) -> folder.resolve("store").toFile(), (shuffle, cause) -> {}, (shuffle, cause) -> {}, 1 << 20, 1 << 20, 60_000);
+    store = new PageStore(1, (disk, shuffle) -> folder.resolve("store").toFile(), (shuffle, cause) -> {}, (shuffle, cause) -> {}, 1 << 20, 1 << 20,
+        60_000);
     store.receive(List.of(segment(2, 0, true, "2a"), segment(1, 1, true, "1b"), segment(0, 0, true, "0a"), segment(1, 0, false, "1a")));
   }
 

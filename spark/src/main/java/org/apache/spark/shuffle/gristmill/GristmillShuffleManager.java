@@ -84,7 +84,8 @@ public final class GristmillShuffleManager implements SparkTransfer {
     settings = new Settings(key -> conf.get(key, null));
     if (isDriver) {
       settings.check();
-      SettingNames.withoutEffect(names(conf)).forEach(LOG::warn);
+      List<String> set = Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(entry -> Settings.PREFIX + entry._1()).toList();
+      SettingNames.withoutEffect(set).forEach(LOG::warn);
     }
     String master = conf.get("spark.master", "");
     isExecutor = !isDriver || master.equals("local") || master.startsWith("local[");
@@ -106,11 +107,6 @@ public final class GristmillShuffleManager implements SparkTransfer {
     if (!isDriver) {
       starter.start();
     }
-  }
-
-  /** The names of all settings under our prefix. */
-  private static List<String> names(SparkConf conf) {
-    return Arrays.stream(conf.getAllWithPrefix(Settings.PREFIX)).map(set -> Settings.PREFIX + set._1()).toList();
   }
 
   /**
