@@ -1,4 +1,4 @@
-//! Runs a list of programs: the work of `gristmill batch`, without its command line.
+//! Runs a list of programs: the work of `gristmill batch`.
 //!
 //! ```text
 //!  queue         jobs, their states, and the lines of the journal; makes no system call
@@ -8,7 +8,7 @@
 //!  report        reports on the programs: printed, and kept
 //!  run           the guard and the scheduler: programs begin, and end
 //!  choose        the programs that run in a quantum, by their demand for memory bandwidth
-//!  request       a request of the command
+//!  request       the command line
 //!  batch         from a request to its end
 //! ```
 //!
@@ -27,10 +27,5 @@ mod request;
 mod batch;
 
 pub use batch::run;
-pub use choose::choice::ByBandwidth;
-pub use list::values::Values;
-pub use queue::{Halt, Shell, digest};
-pub use report::printer::Order;
+pub use queue::digest;
 pub use request::Request;
-pub use run::admission::StartLimits;
-pub use run::slots::{Slots, slots};

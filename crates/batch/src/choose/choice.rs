@@ -1,7 +1,9 @@
 //! Whether programs are chosen, and the sentence where there is nothing to choose.
 
+use clap::ValueEnum;
+
 /// The modes of `--by-bandwidth`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ByBandwidth {
     /// Learn what programs demand, and choose them where earlier runs gained by that. In one run of eight it is tried.
     Observe,

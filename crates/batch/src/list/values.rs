@@ -8,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::queue::{BatchJob, Given, GivenList, Lists, Shell, Template, given_lists, no_zero_byte};
+use clap::Args;
 use gristmill::Error;
 use gristmill_os::wake::poll;
 use rustix::fs::FileType;
@@ -18,15 +19,22 @@ use gristmill_report::messages::tell;
 const SILENCE_MS: u32 = 1000;
 
 /// How values and lines become jobs.
-#[derive(Default)]
+#[derive(Args, Default)]
 pub struct Values {
-    /// Files with a value in each line; - is standard input.
+    /// Take values from the lines of this file, - for standard input; may be given several times, as ::: may
+    #[arg(long = "arg-file", short = 'a', value_name = "FILE")]
     pub files: Vec<OsString>,
-    /// Values, and the commands of a list, end with a zero byte instead of a line end.
+
+    /// Values, and the commands of a list, end with a zero byte instead of a line end, as find -print0 writes them
+    #[arg(long = "null", short = '0')]
     pub are_null_ended: bool,
-    /// The values of each list for one run; 0 takes one, and inserts none.
+
+    /// Take N values of each list for one run; 0 takes one, and inserts none
+    #[arg(long = "max-args", short = 'n', value_name = "N")]
     pub per_job: Option<usize>,
-    /// The shell for lines. With it, a command is a line, too.
+
+    /// The shell for lines, with its options, such as 'bash -o pipefail' [default: sh]; with it, COMMAND is a line, too
+    #[arg(long, value_name = "SHELL", value_parser = Shell::parse)]
     pub shell: Option<Shell>,
 }
 

@@ -11,18 +11,23 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use gristmill::Error;
+use clap::Args;
+use gristmill::{Error, units};
 use gristmill_counters::units::bytes as shown;
 use gristmill_os::machine::{load_now, memory_available_bytes, memory_bytes};
 
-use super::slots::Slots;
+use super::slots::{Slots, slots};
 
 /// The load and the free memory with which a program may begin.
-#[derive(Clone, Copy, Default)]
+#[derive(Args, Clone, Copy, Default)]
 pub struct StartLimits {
-    /// Fewer threads than this run or wait for the disk. One program always runs.
+    /// Begin a further program only while fewer threads than this run or wait for the disk: a number, or a share of
+    /// the processors such as 100%; one program always runs
+    #[arg(long, value_name = "N", value_parser = slots)]
     pub load: Option<Slots>,
-    /// This much memory is free.
+
+    /// Begin a program only while this much memory is free
+    #[arg(long = "free-memory", visible_alias = "memfree", value_name = "SIZE", value_parser = units::bytes)]
     pub free_bytes: Option<usize>,
 }
 
