@@ -8,6 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::cgroup;
+pub use crate::cgroup::{memory_limit_bytes, oom_kills, processors_quota};
 
 /// Returns the name of this host.
 pub fn host_name() -> String {
@@ -71,8 +72,7 @@ pub fn cpu_now() -> usize {
 ///
 /// When `/proc/meminfo` cannot be read.
 pub fn memory_available_bytes() -> io::Result<u64> {
-    let machine = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, "MemAvailable:")
-        .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemAvailable"))?;
+    let machine = meminfo("MemAvailable")?;
     Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
 }
 
@@ -90,16 +90,8 @@ pub fn memory_available_bytes() -> io::Result<u64> {
 ///
 /// When `/proc/meminfo` cannot be read.
 pub fn memory_bytes() -> io::Result<u64> {
-    let machine = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, "MemTotal:")
-        .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemTotal"))?;
+    let machine = meminfo("MemTotal")?;
     Ok(cgroup::memory_limit_bytes().map_or(machine, |limit| limit.min(machine)))
-}
-
-/// The number of processes that the kernel has killed for lack of memory in this process's cgroup.
-///
-/// Without a cgroup it is that of the whole machine. `None` if the kernel does not count them.
-pub fn oom_kills() -> Option<u64> {
-    cgroup::oom_kills()
 }
 
 /// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not
@@ -124,11 +116,6 @@ pub fn load_now() -> io::Result<usize> {
 fn load_in(stat: &str) -> Option<usize> {
     let count = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<usize>().ok();
     Some(count("procs_running ")? + count("procs_blocked ")?)
-}
-
-/// The tightest memory limit of this process's cgroups in bytes, if any.
-pub fn memory_limit_bytes() -> Option<u64> {
-    cgroup::memory_limit_bytes()
 }
 
 /// The number of processors that this process may keep busy.
@@ -168,11 +155,6 @@ pub fn processors() -> Processors {
     Processors::within(cpus_allowed().map_or(1, |cpus| cpus.len()), cgroup::processors_quota())
 }
 
-/// The processor quota of this process's cgroups, in processors (such as 2.5), if any.
-pub fn processors_quota() -> Option<f64> {
-    cgroup::processors_quota()
-}
-
 /// The hypervisor's name for itself, such as `KVMKVMKVM`.
 ///
 /// `None` on bare metal, and if the processor does not report it.
@@ -196,6 +178,11 @@ pub fn hypervisor() -> Option<String> {
     }
     #[cfg(not(target_arch = "x86_64"))]
     None
+}
+
+fn meminfo(name: &str) -> io::Result<u64> {
+    let bytes = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, &format!("{name}:"));
+    bytes.ok_or_else(|| io::Error::other(format!("/proc/meminfo has no line {name}")))
 }
 
 fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
