@@ -24,7 +24,7 @@ pub use decide::beyond::pairings::PairRule;
 pub use decide::beyond::settings::Settings;
 pub use decide::beyond::trial::TrialRule;
 pub use decide::ideal::{ideal_average_bandwidth, ideal_time_us, total_requests};
-pub use decide::scheduler::{Cost, Reason, Scheduler, drive, drive_with};
+pub use decide::scheduler::{Cost, Reason, Scheduler, drive};
 pub use decide::select::{Candidate, select};
 pub use know::blocks::{BlockVector, Buckets};
 pub use know::contention::{Little, Thresholds};

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Choice, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum,
-    Ran, Scheduler, Settings, Similarity, Store, TrialRule, drive_with,
+    Ran, Scheduler, Settings, Similarity, Store, TrialRule, drive,
 };
 
 use super::addresses::Addresses;
@@ -142,7 +142,7 @@ fn run<S: CountSource>(
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned, Settings { memory: false, ..settings });
     let mut here = Here::new(runner, source, sampler.map(Addresses::new), limits);
-    drive_with(&mut here, &mut scheduler, |here, key| here.runner.reporter().recorder.learned(key))?;
+    drive(&mut here, &mut scheduler, |here, key| here.runner.reporter().recorder.learned(key))?;
     let dropped = scheduler.dropped();
     runner.reporter().decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();

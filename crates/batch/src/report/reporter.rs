@@ -45,8 +45,6 @@ pub struct Reporter {
     pub live: Live,
     /// The number of quanta by the reason of their decision.
     decided: BTreeMap<Reason, u64>,
-    /// The tier in which programs are chosen, or `None` if there is nothing to choose.
-    tier: Option<&'static str>,
     pub json: bool,
     pub quiet: bool,
     /// A report could not be written.
@@ -65,7 +63,6 @@ impl Reporter {
             log: reports.log.clone(),
             live,
             decided: BTreeMap::new(),
-            tier: None,
             json: reports.json,
             quiet: reports.quiet,
             is_broken: false,
@@ -85,13 +82,7 @@ impl Reporter {
     }
 
     pub fn tier(&self) -> Option<&'static str> {
-        self.tier
-    }
-
-    /// Sets the tier that each record names.
-    pub fn set_tier(&mut self, tier: Option<&'static str>) {
-        self.tier = tier;
-        self.recorder.set_tier(tier);
+        self.recorder.tier
     }
 
     /// Sets how many quanta were decided for each reason, for the history and the summary.

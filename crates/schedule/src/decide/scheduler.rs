@@ -380,14 +380,9 @@ impl<K: Knowledge> Scheduler<K> {
     }
 }
 
-/// Runs programs until none is left: decide, run, learn.
-pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Scheduler<K>) -> Result<(), M::Error> {
-    drive_with(machine, scheduler, |_, _| None)
-}
-
-/// Runs programs until none is left. When a program arrives, `kept` returns what was kept of it from earlier sessions,
-/// so that nothing is read of others.
-pub fn drive_with<M: Machine, K: Knowledge>(
+/// Runs programs until none is left: decide, run, learn. When a program arrives, `kept` returns what was kept of it
+/// from earlier sessions, so that nothing is read of others.
+pub fn drive<M: Machine, K: Knowledge>(
     machine: &mut M,
     scheduler: &mut Scheduler<K>,
     mut kept: impl FnMut(&mut M, &Key) -> Option<Store>,

@@ -46,19 +46,16 @@ impl Settings {
     /// Only the paper's policy.
     pub fn paper() -> Settings {
         Settings {
-            quantum_us: QUANTUM_US,
             target_of_the_rest: false,
             arrivals_join: false,
             gate: None,
-            trial: None,
-            sample_every: 1,
             pairings: None,
             late: None,
-            finish: None,
             memory: false,
             quota: false,
             threads: false,
             waits: false,
+            ..Settings::default()
         }
     }
 }
