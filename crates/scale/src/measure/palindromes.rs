@@ -5,10 +5,9 @@
 //! 3. The bytes that pass between caches and memory, estimated from the code, against the measured ceiling.
 
 use std::ffi::OsString;
-use std::fmt::Write;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use gristmill::Error;
 use gristmill_counters::card::Card;
 use gristmill_counters::ceilings::Measurements;
 use gristmill_counters::stream;
@@ -48,7 +47,7 @@ impl Control {
         own: &Own,
         workers_max: u64,
         applications: &Applications,
-    ) -> io::Result<Option<(Control, What)>> {
+    ) -> Result<Option<(Control, What)>, Error> {
         let has = |option: &str| words.iter().any(|word| word.as_encoded_bytes().starts_with(option.as_bytes()));
         if words[0] != "palindromes" || has("-o") || has("--output") || has("--constant") {
             return Ok(None);
@@ -63,13 +62,14 @@ impl Control {
         let constant = ["--constant".into(), input.files.to_string().into(), input.typical.clone().into_os_string()];
         let words: Vec<OsString> = options.chain(constant).collect();
         let traffic = (applications.traffic)(&words);
-        let what = Own::command(&words, applications)?.map(|(words, own)| What {
-            words,
-            repeated: Vec::new(),
-            prepare: None,
-            own: Some(own),
-        });
-        Ok(what.ok().map(|what| (Control { input, traffic }, what)))
+        match Own::command(&words, applications) {
+            Ok((words, own)) => {
+                let what = What { words, repeated: Vec::new(), prepare: None, own: Some(own) };
+                Ok(Some((Control { input, traffic }, what)))
+            }
+            Err(Error::Setting(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Formats the tables. `series` are the runs that read, `control` those that do not.
@@ -249,11 +249,11 @@ fn text(rows: &[WorkersRow], sentences: &[String]) -> String {
     let mut put = |cells: &[String]| {
         let line: String =
             cells.iter().zip(HEADS).map(|(cell, head)| format!("{cell:>0$}  ", head.len().max(8))).collect();
-        writeln!(text, "{}", line.trim_end()).expect("a string takes everything");
+        text.push_str(&format!("{}\n", line.trim_end()));
     };
     put(&HEADS.map(str::to_owned));
     rows.iter().for_each(|row| put(&cells(rows, row)));
-    sentences.iter().for_each(|sentence| writeln!(text, "{sentence}").expect("a string takes everything"));
+    sentences.iter().for_each(|sentence| text.push_str(&format!("{sentence}\n")));
     text + "\n"
 }
 

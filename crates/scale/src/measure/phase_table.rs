@@ -1,7 +1,5 @@
 //! A table of the phases of our own applications, with a row for each number of workers.
 
-use std::fmt::Write;
-
 use crate::run::phases::{KINDS, Phases};
 use crate::run::rounds::Series;
 use crate::section::Section;
@@ -26,10 +24,10 @@ pub fn section(all: &[Series]) -> Section {
 
 fn text(medians: &[(u64, Phases)]) -> String {
     let mut text = format!("{TITLE}:\n{:>8}", "workers");
-    KINDS.iter().for_each(|(kind, _)| write!(text, "{kind:>10}").expect("a string takes everything"));
+    KINDS.iter().for_each(|(kind, _)| text.push_str(&format!("{kind:>10}")));
     for (workers, Phases { seconds, .. }) in medians {
-        write!(text, "\n{workers:>8}").expect("a string takes everything");
-        seconds.iter().for_each(|seconds| write!(text, "{seconds:>10.3}").expect("a string takes everything"));
+        text.push_str(&format!("\n{workers:>8}"));
+        seconds.iter().for_each(|seconds| text.push_str(&format!("{seconds:>10.3}")));
     }
     text + "\n\n"
 }

@@ -1,7 +1,5 @@
 //! The report on the terminal: a table, the U, and its meaning.
 
-use std::fmt::Write;
-
 use crate::diagnose::{Curve, Point, Trend};
 
 use crate::measure::evidence::Evidence;
@@ -44,8 +42,7 @@ pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String
         text.push('\n');
     }
     if let (Some(processors), true) = (curve.processors, has_crowd(curve)) {
-        writeln!(text, "* more workers than the {processors} processors, so they take turns")
-            .expect("a string takes everything");
+        text.push_str(&format!("* more workers than the {processors} processors, so they take turns\n"));
     }
     text
 }
@@ -104,12 +101,12 @@ pub fn drawn(curve: &Curve) -> String {
             _ => String::new(),
         };
         let line: String = line.iter().collect();
-        writeln!(text, "{label:>10} |{}", line.trim_end()).expect("a string takes everything");
+        text.push_str(&format!("{label:>10} |{}\n", line.trim_end()));
     }
     let axis = "-".repeat(curve.points.len() * COLUMN);
     let numbers: String = curve.points.iter().map(|point| format!("{:^COLUMN$}", point.workers)).collect();
-    writeln!(text, "{:>10} +{axis}\n{:>10}  {}", "", "workers", numbers.trim_end()).expect("a string takes everything");
-    writeln!(text, "{:>10}  o measured   . without loss", "").expect("a string takes everything");
+    text.push_str(&format!("{:>10} +{axis}\n{:>10}  {}\n", "", "workers", numbers.trim_end()));
+    text.push_str(&format!("{:>10}  o measured   . without loss\n", ""));
     text
 }
 
