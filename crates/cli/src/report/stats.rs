@@ -3,21 +3,20 @@
 //! CSV has one row per number, `worker,role,name,value`, so a new counter does not move a column. The worker `job`
 //! stands for the whole run. JSON has the same names, nested.
 
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
 use gristmill::{COUNTS, NodeReads, PHASES, Summary, Worker};
 use gristmill_os::allocations::Allocations;
 use serde_json::{Map, Value, json};
 
-use crate::output::aside::Aside;
+use crate::output::aside::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::printable;
 
 /// The statistics file, written when the job has ended.
 pub struct Stats {
-    path: PathBuf,
-    aside: Aside,
+    file: WholeFile,
     form: Form,
 }
 
@@ -43,8 +42,7 @@ impl Stats {
                 )));
             }
         };
-        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(Stats { path: path.to_owned(), aside, form })
+        Ok(Stats { file: WholeFile::begin(path)?, form })
     }
 
     /// Writes the file. `files` is the number of files of the input, `bad_files` that of files set aside before the
@@ -59,15 +57,7 @@ impl Stats {
 
     /// Writes the file by a function.
     pub fn write(self, write: impl FnOnce(Form, &mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-        let Stats { path, aside, form } = self;
-        let written = || -> io::Result<()> {
-            let mut to = BufWriter::new(&aside.file);
-            write(form, &mut to)?;
-            to.flush()?;
-            drop(to);
-            aside.publish()
-        };
-        written().map_err(|source| Failure::output(&path, source))
+        self.file.write(|to| write(self.form, to))
     }
 }
 

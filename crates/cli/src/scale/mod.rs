@@ -15,7 +15,7 @@ use clap::Args;
 use gristmill::Error;
 use gristmill_scale::{Report, Request};
 
-use crate::output::aside::{Aside, write_whole};
+use crate::output::aside::{WholeFile, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
@@ -84,7 +84,7 @@ impl Scale {
     pub fn run(mut self) -> Result<(), Failure> {
         // Minutes of measurements would be lost if the page could not be written.
         if let Some(path) = &self.output {
-            Aside::create(path).map_err(|source| Failure::output(path, source))?;
+            WholeFile::begin(path)?;
         }
         let report = match &self.from {
             Some(path) => analyse(path, self.processors)?,
