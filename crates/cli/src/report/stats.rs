@@ -6,8 +6,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use gristmill::{COUNTS, NodeReads, PHASES, Summary, Worker};
+use gristmill::{COUNTS, NodeReads, PHASES, Summary};
 use gristmill_os::allocations::Allocations;
+use gristmill_report::timeline::role;
 use serde_json::{Map, Value, json};
 
 use crate::output::aside::WholeFile;
@@ -83,14 +84,6 @@ fn of_job(summary: &Summary, files: u64, bad_files: u64) -> [(&'static str, u64)
     ]
 }
 
-fn role(worker: &Worker) -> &'static str {
-    match (worker.maps, worker.reduces) {
-        (true, true) => "map+reduce",
-        (true, false) => "map",
-        (false, _) => "reduce",
-    }
-}
-
 fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "worker,role,name,value")?;
     for (name, value) in of_job {
@@ -100,7 +93,7 @@ fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) ->
         writeln!(to, "job,,node_{memory}_read_by_{reader}_bytes,{bytes}")?;
     }
     for worker in &summary.workers {
-        let (number, role) = (worker.number, role(worker));
+        let (number, role) = (worker.number, role(worker.maps, worker.reduces));
         for phase in PHASES {
             writeln!(to, "{number},{role},{}_ns,{}", phase.name(), worker.counters.time_ns(phase))?;
             writeln!(to, "{number},{role},{}_calls,{}", phase.name(), worker.counters.calls(phase))?;
@@ -137,7 +130,7 @@ fn json(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -
                 .collect();
             let counts: Map<String, Value> =
                 COUNTS.map(|count| (count.name().to_owned(), counters.get(count).into())).into_iter().collect();
-            json!({ "worker": worker.number, "role": role(worker), "phases": phases, "counts": counts })
+            json!({ "worker": worker.number, "role": role(worker.maps, worker.reduces), "phases": phases, "counts": counts })
         })
         .collect();
     serde_json::to_writer_pretty(&mut *to, &json!({ "job": job, "workers": workers }))?;

@@ -48,7 +48,7 @@ pub fn picture(timeline: &Timeline) -> String {
         .enumerate()
         .map(|(at, track)| {
             let name = match (at % named_every, splits_roles) {
-                (0, true) => format!("<i class='gm-role'>{} </i>{}", role(track), track.number),
+                (0, true) => format!("<i class='gm-role'>{} </i>{}", role(track.maps, track.reduces), track.number),
                 (0, false) => format!("<i class='gm-role'>worker </i>{}", track.number),
                 _ => String::new(),
             };
