@@ -1,6 +1,5 @@
 //! A worker process: fork, watch, end.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::mem;
@@ -44,38 +43,21 @@ pub fn threads_in_this_process() -> io::Result<usize> {
 }
 
 /// A worker could not be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     /// This process runs more than one thread. A fork copies only the thread that calls it; a lock
     /// that another holds at that moment (the allocator's, say) would stay locked in the copy.
+    #[error(
+        "cannot fork a worker: this process runs {count} threads, and a fork is safe only with one. \
+         Start the workers before the first thread, or use threads as workers."
+    )]
     ThreadsRunning {
         /// The count of threads, including the calling one.
         count: usize,
     },
     /// The kernel refused, for example because there are too many processes or open files.
-    Kernel(io::Error),
-}
-
-impl fmt::Display for ForkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ForkError::ThreadsRunning { count } => write!(
-                f,
-                "cannot fork a worker: this process runs {count} threads, and a fork is safe only with one. \
-                 Start the workers before the first thread, or use threads as workers."
-            ),
-            ForkError::Kernel(error) => write!(f, "cannot start a worker process: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ForkError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ForkError::ThreadsRunning { .. } => None,
-            ForkError::Kernel(error) => Some(error),
-        }
-    }
+    #[error("cannot start a worker process: {0}")]
+    Kernel(#[source] io::Error),
 }
 
 /// Starts a worker: a copy of this process that runs `body` and ends with its result as exit status.
