@@ -25,7 +25,7 @@ use super::guard::{INTERRUPTED, Link};
 use super::jobs::Jobs;
 use super::kept::Kept;
 use super::programs::{Ended, Programs};
-use crate::journal_file::Journal;
+use crate::journal_file::{Journal, now_ms};
 use crate::list::List;
 use crate::program::identity::Identity;
 use crate::program::observed::Observed;
@@ -341,8 +341,16 @@ impl<'a> Runner<'a> {
         if !again && !is_lack {
             self.write(&[self.jobs.end_of(job, outcome.clone())]);
         }
-        let attempt = self.jobs.queue.attempts(job);
-        let record = Record::refused((job, attempt), outcome, again, identity, self.reporter.tier());
+        let record = Record {
+            job,
+            attempt: self.jobs.queue.attempts(job),
+            at_ms: now_ms(),
+            outcome: Some(outcome),
+            again,
+            tier: self.reporter.tier(),
+            identity,
+            ..Record::default()
+        };
         self.report_on(slot, record);
     }
 
@@ -370,10 +378,10 @@ impl<'a> Runner<'a> {
     /// Takes out a program whose end is in the journal, and reports on it.
     fn take(&mut self, Ended { job, outcome }: Ended, again: bool) -> io::Result<()> {
         // 3. and 4.
-        let gone = self.programs.take(job, &self.watch)?;
-        self.admission.note_used(gone.used.memory_bytes);
-        let slot = gone.program.slot;
-        let (record, capture) = gone.record(outcome, again, self.is_alone, self.reporter.tier());
+        let (slot, record, capture) = self.programs.take(job, &self.watch)?;
+        self.admission.note_used(record.used.memory_bytes);
+        let ended_with_queue = self.is_alone && record.ended_with_queue;
+        let record = Record { outcome, again, ended_with_queue, tier: self.reporter.tier(), ..record };
         if let Some(Outcome::Incomplete(why)) = &record.outcome {
             let name = short(&self.jobs.all()[job].name);
             self.break_off(format_args!("the output of {name} is incomplete: {why}. No further program begins"));
