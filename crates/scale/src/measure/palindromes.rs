@@ -18,7 +18,7 @@ use crate::run::command::What;
 use crate::run::own::Own;
 use crate::run::reads::Reads;
 use crate::run::rounds::Series;
-use crate::section::{Section, shown};
+use crate::section::{Grid, Section, shown};
 
 /// A run that counts one file as often as there are files, without reading.
 pub struct Control {
@@ -244,30 +244,22 @@ fn cells(rows: &[WorkersRow], row: &WorkersRow) -> [String; HEADS.len()] {
     ]
 }
 
+fn grid(rows: &[WorkersRow]) -> Grid {
+    let cells = rows.iter().map(|row| cells(rows, row).to_vec());
+    Grid([HEADS.map(str::to_owned).to_vec()].into_iter().chain(cells).collect())
+}
+
 fn text(rows: &[WorkersRow], sentences: &[String]) -> String {
-    let mut text = format!("{TITLE}:\n");
-    let mut put = |cells: &[String]| {
-        let line: String =
-            cells.iter().zip(HEADS).map(|(cell, head)| format!("{cell:>0$}  ", head.len().max(8))).collect();
-        text.push_str(&format!("{}\n", line.trim_end()));
-    };
-    put(&HEADS.map(str::to_owned));
-    rows.iter().for_each(|row| put(&cells(rows, row)));
-    sentences.iter().for_each(|sentence| text.push_str(&format!("{sentence}\n")));
-    text + "\n"
+    let grid = grid(rows).text(|column| HEADS[column].len().max(8) + if column > 0 { 2 } else { 0 });
+    let sentences: String = sentences.iter().map(|sentence| format!("{sentence}\n")).collect();
+    format!("{TITLE}:\n{grid}{sentences}\n")
 }
 
 fn html(rows: &[WorkersRow], sentences: &[String]) -> String {
-    let line = |tag: &str, cells: &[String]| {
-        let cells: String = cells.iter().map(|cell| format!("<{tag} class='number'>{cell}</{tag}>")).collect();
-        format!("<tr>{cells}</tr>")
-    };
-    let heads = line("th", &HEADS.map(str::to_owned));
-    let rows: String = rows.iter().map(|row| line("td", &cells(rows, row))).collect();
     let sentences: String = sentences.iter().map(|sentence| format!("<p>{sentence}</p>")).collect();
     format!(
-        "<h2>Reading and computing</h2><p class='soft'>{TITLE}. Kernel: its share of the processor time.</p>\
-         <div class='scroll'><table>{heads}{rows}</table></div>{sentences}"
+        "<h2>Reading and computing</h2><p class='soft'>{TITLE}. Kernel: its share of the processor time.</p>{}{sentences}",
+        grid(rows).html(None)
     )
 }
 
