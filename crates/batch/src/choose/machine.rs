@@ -120,7 +120,7 @@ pub fn run_probed(
     // a forecast from readings, so the gate follows it. On two processors, of four programs two that make each other
     // half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
     let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
-    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings(how) };
+    let settings = Settings { pairings: false, gate, sample_every: SAMPLE_EVERY, ..settings(how) };
     run(runner, (source, sampler), limits, settings, learned)
 }
 
