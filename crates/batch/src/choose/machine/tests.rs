@@ -51,7 +51,7 @@ fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Reco
     let queue = Before::default().queue(&list, Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
     let link = Link { tell, signals };
     let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));
-    let mut runner = Runner::new(&reports, list, begin, None, freezer, link).expect("a runner");
+    let mut runner = Runner::new(reports, list, begin, None, freezer, link).expect("a runner");
     let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
     test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
     runner.end_programs();
