@@ -266,22 +266,6 @@ pub fn os_page_bytes() -> usize {
     rustix::param::page_size()
 }
 
-/// The bytes of the second-level cache, if known.
-///
-/// It is that of the first processor allowed to this thread.
-pub fn l2_cache_bytes() -> Option<usize> {
-    let cpu = *cpus_allowed().ok()?.first()?;
-    cache_bytes(Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")), "2")
-}
-
-fn cache_bytes(dir: &Path, level: &str) -> Option<usize> {
-    fs::read_dir(dir).ok()?.filter_map(Result::ok).find_map(|index| {
-        let read = |name| fs::read_to_string(index.path().join(name)).ok();
-        let holds_data = read("type")?.trim() != "Instruction";
-        (holds_data && read("level")?.trim() == level).then(|| size_bytes(&read("size")?))?
-    })
-}
-
 /// Reads the kernel's notation for the size of a cache, such as `2048K`.
 pub fn size_bytes(text: &str) -> Option<usize> {
     let text = text.trim();
@@ -379,7 +363,6 @@ mod tests {
         assert!(cpus.contains(&cpu_now()));
         assert!(memory_available_bytes().unwrap() > 0);
         assert!(os_page_bytes().is_power_of_two());
-        assert!(l2_cache_bytes().is_none_or(|bytes| bytes > 0));
     }
 
     #[test]
