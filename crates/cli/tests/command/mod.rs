@@ -39,8 +39,8 @@ pub const PROGRAM: &str = match (option_env!("CARGO_BIN_EXE_gristmill"), option_
 pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).stdin(Stdio::null());
-    // Tests of `make test &` waited for ever for a queue that rightly ignored Ctrl-C. No test sends SIGHUP, so a run under
-    // `nohup` survives its terminal.
+    // Tests of `make test &` waited for ever for a queue that rightly ignored Ctrl-C. No test sends SIGHUP, so a run
+    // under `nohup` survives its terminal.
     gristmill_os::signals::heed(&mut command);
     command
 }
