@@ -84,7 +84,7 @@ fn learning() -> Learning {
     // About fifty samples of the same code are up to 0.9 apart where the code is spread widely; different code is
     // between 1 and 2 apart.
     let similarity = Similarity { distance_max: 1.0, phases_max: 64 };
-    Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true, ..Learning::default() }
+    Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true }
 }
 
 /// The settings of the scheduler for real programs. Their last second is left to the system: programs that were chosen
