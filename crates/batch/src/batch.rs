@@ -51,8 +51,8 @@ pub fn run(request: &Request) -> Result<bool, Error> {
     alone.filter(|_| !request.quiet).into_iter().for_each(tell);
     let reports = Reports {
         output: request.output.clone(),
-        style: Style { order: request.order(), is_live: request.live, is_aside: request.json, held_max: room.held_max },
-        history: request.history(),
+        style: Style { order: request.order, is_live: request.live, is_aside: request.json, held_max: room.held_max },
+        history: request.history.clone().filter(|_| !request.no_history),
         log,
         json: request.json,
         quiet: request.quiet,
@@ -134,7 +134,7 @@ impl Room {
         let rules = Rules {
             slots,
             memory_bytes: request.memory_bytes.map_or(available_bytes, |bytes| bytes as u64),
-            halt: request.halt(),
+            halt: request.halt,
         };
         Ok(Room { processors, length, rules, held_max })
     }

@@ -1,4 +1,4 @@
-//! Runs a list of programs: the work of `gristmill batch`.
+//! Runs a list of programs: the work of `gristmill batch`, without its command line.
 //!
 //! ```text
 //!  queue         jobs, their states, and the lines of the journal; makes no system call
@@ -8,7 +8,7 @@
 //!  report        reports on the programs: printed, and kept
 //!  run           the guard and the scheduler: programs begin, and end
 //!  choose        the programs that run in a quantum, by their demand for memory bandwidth
-//!  request       the command line
+//!  request       a request of the command
 //!  batch         from a request to its end
 //! ```
 //!
@@ -27,5 +27,10 @@ mod request;
 mod batch;
 
 pub use batch::run;
-pub use queue::digest;
+pub use choose::choice::ByBandwidth;
+pub use list::values::Values;
+pub use queue::{Halt, Shell, digest};
+pub use report::printer::Order;
 pub use request::Request;
+pub use run::admission::StartLimits;
+pub use run::slots::{Slots, slots};

@@ -1,11 +1,10 @@
-//! A request, which is the command line of `gristmill batch`: the list, how it runs, and what is reported.
+//! A request: the list, how it runs, and what is reported.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
-use gristmill::{Error, units};
+use gristmill::Error;
 
 use crate::choose::choice::ByBandwidth;
 use crate::list::values::Values;
@@ -13,154 +12,61 @@ use crate::list::{Defaults, List};
 use crate::queue::Halt;
 use crate::report::printer::Order;
 use crate::run::admission::StartLimits;
-use crate::run::slots::{Slots, slots};
+use crate::run::slots::Slots;
 
-/// Run a list of programs, and continue after a crash
-///
-/// Runs a list of commands, as many at the same time as there are processors, keeps the output of each apart, and can
-/// continue after a crash. With more programs at the same time than processors (-j) and --by-bandwidth, it learns what
-/// memory bandwidth they demand, and chooses every 100 ms which of them run.
-#[derive(Args)]
-#[command(after_help = EXAMPLES)]
+/// A request to run a list of programs.
 pub struct Request {
-    /// File with a command for the shell (sh, or --shell) in each line, or with jobs in TOML if its name ends with
-    /// .toml; - for standard input, which is read if nothing is named
-    #[arg(value_name = "FILE", conflicts_with = "command")]
+    /// The list; `None` for standard input. Not read if there is a `command`.
     pub jobs: Option<PathBuf>,
-
-    /// A command, and values for its placeholders, as in GNU parallel: COMMAND {} ::: a b runs it for each value;
-    /// without :::, values come from standard input
-    #[arg(last = true, value_name = "COMMAND")]
+    /// A command with placeholders, and its values.
     pub command: Vec<OsString>,
-
     /// How values and lines become jobs.
-    #[command(flatten)]
     pub values: Values,
-
-    /// How many programs run at the same time: a number, or a share of the processors such as 200% [default: 100%]
-    #[arg(long = "jobs", short = 'j', value_name = "N", value_parser = slots)]
+    /// How many programs run at the same time; `None` for one on each processor.
     pub at_once: Option<Slots>,
-
-    /// With more programs than processors, learn their demand for memory bandwidth, and choose every 100 ms which of
-    /// them run where that gained time before
-    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "observe")]
+    /// Programs are chosen by their demand for memory bandwidth.
     pub by_bandwidth: Option<ByBandwidth>,
-
-    /// Go on after a program has failed; those that wait for it are skipped
-    #[arg(long, short, conflicts_with = "halt")]
-    keep_going: bool,
-
-    /// After a failure begin no further program (soon), end those that run as well (now), or go on (never);
-    /// soon,fail=N or now,success=N count ends [default: soon]
-    #[arg(long, value_name = "WHEN", value_parser = Halt::parse)]
-    halt: Option<Halt>,
-
-    /// Print the commands that would run, as lines for a shell, and run none
-    #[arg(long)]
+    /// When no further program begins.
+    pub halt: Halt,
+    /// Print the commands that would run, and run none.
     pub dry_run: bool,
-
-    /// Keep what has ended in this file, so that --resume can continue
-    #[arg(long, value_name = "FILE")]
+    /// The file that keeps what has ended.
     pub journal: Option<PathBuf>,
-
-    /// Continue after the journal: what has ended does not run again
-    #[arg(long, requires = "journal")]
+    /// Continue after the journal.
     pub resume: bool,
-
-    /// Continue, and run again what failed
-    #[arg(long, requires = "journal")]
+    /// Continue, and run again what failed.
     pub resume_failed: bool,
-
-    /// Write the output of each program into a folder of its own below this one
-    #[arg(long, short, value_name = "DIR")]
+    /// The folder for the output of each program.
     pub output: Option<PathBuf>,
-
-    /// The order in which the output of programs is printed
-    #[arg(long, value_enum, default_value_t)]
-    order: Order,
-
-    /// The same as --order list
-    #[arg(long, conflicts_with = "order")]
-    keep_order: bool,
-
-    /// Print each line as soon as it is written, after the number and the name of its job
-    #[arg(long, visible_alias = "line-buffer")]
+    /// The order in which outputs are printed.
+    pub order: Order,
+    /// Print each line as soon as it is written.
     pub live: bool,
-
-    /// End a program that takes longer, unless its job says otherwise
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    /// The time after which a program is ended.
     pub timeout: Option<Duration>,
-
-    /// How often a program that failed is tried again, unless its job says otherwise
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// How often a program that failed is tried again.
     pub retries: u32,
-
-    /// How long to wait before a program that failed is tried again, unless its job says otherwise
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    /// The wait before that.
     pub retry_delay: Option<Duration>,
-
-    /// Memory for all programs that run at the same time [default: what is available]
-    #[arg(long = "memory", value_name = "SIZE", value_parser = units::bytes)]
+    /// Memory for all programs that run at the same time; `None` for what is available.
     pub memory_bytes: Option<usize>,
-
     /// The load and the memory with which programs begin.
-    #[command(flatten)]
     pub limits: StartLimits,
-
-    /// Print a line of JSON for each program that ends, instead of its output, which goes to standard error
-    #[arg(long)]
+    /// Print a line of JSON for each program, instead of its output.
     pub json: bool,
-
-    /// Write a page that shows when each program ran
-    #[arg(long, value_name = "FILE.html")]
+    /// A page that shows when each program ran.
     pub timeline: Option<PathBuf>,
-
-    /// Write a line for each attempt that ends into a table
-    #[arg(long, value_name = "FILE.tsv")]
+    /// A table with a line for each attempt.
     pub log: Option<PathBuf>,
-
-    /// The history of runs [default: gristmill/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_history")]
-    history: Option<PathBuf>,
-
-    /// Keep no history
-    #[arg(long)]
+    /// The history of runs; `None` where there is no place for it.
+    pub history: Option<PathBuf>,
+    /// Keep no history.
     pub no_history: bool,
-
-    /// Print no table and no summary, only what failed
-    #[arg(long, short)]
+    /// Print no table, and of the summary only what failed.
     pub quiet: bool,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  gristmill batch jobs.txt
-  gristmill batch -- xz -k ::: *.log
-  gristmill batch -- cp {} {.}.bak ::: *.txt
-  find . -name '*.wav' -print0 | gristmill batch -0 -- flac {}
-  gristmill batch --shell 'bash -o pipefail' -- 'zcat {} | wc -l > {.}.count' ::: *.gz
-  gristmill batch --journal night.journal --keep-going --output results night.toml
-  gristmill batch --journal night.journal --resume --keep-going --output results night.toml
-
-Ctrl-C once begins no further program, twice ends all. Exit status 1 if a program failed or did not run.";
-
 impl Request {
-    /// Returns when no further program begins.
-    pub(crate) fn halt(&self) -> Halt {
-        if self.keep_going { Halt::NEVER } else { self.halt.unwrap_or(Halt::SOON) }
-    }
-
-    /// Returns the order in which outputs are printed.
-    pub(crate) fn order(&self) -> Order {
-        if self.keep_order { Order::List } else { self.order }
-    }
-
-    /// Returns the file of the history; `None` if none is kept, or there is no place for it.
-    pub fn history(&self) -> Option<PathBuf> {
-        let in_home = || gristmill_history::in_home(|name| std::env::var_os(name).map(PathBuf::from));
-        if self.no_history { None } else { self.history.clone().or_else(in_home) }
-    }
-
     /// Returns the files that the jobs, or values for them, come from.
     pub fn lists(&self) -> Vec<PathBuf> {
         let list = self.jobs.as_deref().filter(|path| path.as_os_str() != "-");

@@ -22,8 +22,9 @@ mod measure;
 mod report;
 mod scale;
 
-pub use request::Request;
+pub use request::{Request, When};
 pub use run::applications::Applications;
+pub use run::parameters::Parameter;
 pub use run::reads::Reads;
 pub use run::words::PLACE;
 pub use scale::{Report, analyse, measure};

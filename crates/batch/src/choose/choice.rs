@@ -1,10 +1,9 @@
 //! Whether programs are chosen, and the sentence where there is nothing to choose.
 
-use clap::ValueEnum;
 use gristmill_report::text::counted;
 
 /// The modes of `--by-bandwidth`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByBandwidth {
     /// Learn what programs demand, and choose them where earlier runs gained by that. In one run of eight it is tried.
     Observe,

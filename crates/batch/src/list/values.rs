@@ -8,7 +8,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::queue::{BatchJob, Given, GivenList, Lists, Shell, Template, given_lists, no_zero_byte};
-use clap::Args;
 use gristmill::Error;
 use gristmill_os::wake::poll;
 use rustix::fs::FileType;
@@ -19,22 +18,15 @@ use gristmill_report::messages::tell;
 const SILENCE_MS: u32 = 1000;
 
 /// How values and lines become jobs.
-#[derive(Args, Default)]
+#[derive(Default)]
 pub struct Values {
-    /// Take values from the lines of this file, - for standard input; may be given several times, as ::: may
-    #[arg(long = "arg-file", short = 'a', value_name = "FILE")]
+    /// Files with a value in each line; - is standard input.
     pub files: Vec<OsString>,
-
-    /// Values, and the commands of a list, end with a zero byte instead of a line end, as find -print0 writes them
-    #[arg(long = "null", short = '0')]
+    /// Values, and the commands of a list, end with a zero byte instead of a line end.
     pub are_null_ended: bool,
-
-    /// Take N values of each list for one run; 0 takes one, and inserts none
-    #[arg(long = "max-args", short = 'n', value_name = "N")]
+    /// The values of each list for one run; 0 takes one, and inserts none.
     pub per_job: Option<usize>,
-
-    /// The shell for lines, with its options, such as 'bash -o pipefail' [default: sh]; with it, COMMAND is a line, too
-    #[arg(long, value_name = "SHELL", value_parser = Shell::parse)]
+    /// The shell for lines. With it, a command is a line, too.
     pub shell: Option<Shell>,
 }
 

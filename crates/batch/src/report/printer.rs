@@ -15,8 +15,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
-
 use crate::queue::{BatchJob, Queue, State};
 
 use super::live::Live;
@@ -27,7 +25,7 @@ use crate::program::ready::STREAMS;
 use crate::program::running::Running;
 
 /// The order in which outputs are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// As the jobs end
     #[default]

@@ -11,23 +11,18 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use gristmill::{Error, units};
+use gristmill::Error;
 use gristmill_counters::units::bytes as shown;
 use gristmill_os::machine::{load_now, memory_available_bytes, memory_bytes};
 
-use super::slots::{Slots, slots};
+use super::slots::Slots;
 
 /// The load and the free memory with which a program may begin.
-#[derive(Args, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct StartLimits {
-    /// Begin a further program only while fewer threads than this run or wait for the disk: a number, or a share of
-    /// the processors such as 100%; one program always runs
-    #[arg(long, value_name = "N", value_parser = slots)]
+    /// Fewer threads than this run or wait for the disk. One program always runs.
     pub load: Option<Slots>,
-
-    /// Begin a program only while this much memory is free
-    #[arg(long = "free-memory", visible_alias = "memfree", value_name = "SIZE", value_parser = units::bytes)]
+    /// This much memory is free.
     pub free_bytes: Option<usize>,
 }
 

@@ -10,10 +10,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use clap::Args;
-use gristmill::Error;
-use gristmill_scale::{Report, Request};
+use clap::{Args, ValueEnum, ValueHint};
+use gristmill::{Error, units};
+use gristmill_scale::{Parameter, Report, Request};
 
 use crate::output::aside::{WholeFile, write_whole};
 use crate::run::learned::in_home;
@@ -29,8 +30,51 @@ use crate::terminal::standard_output::print;
 #[derive(Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Scale {
-    #[command(flatten)]
-    request: Request,
+    /// An application of Gristmill with its arguments, but without --workers; or, behind --, any command, in which
+    /// {workers} stands for the number of workers
+    #[arg(trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, conflicts_with = "from")]
+    program: Vec<OsString>,
+
+    /// Numbers of workers, separated by commas [default: 1, 2, 4 and so on to twice the processors]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=4096))]
+    workers: Vec<u64>,
+
+    /// Another parameter and its values, for a table with a row for each; {NAME} stands for the value, and one of
+    /// Gristmill's applications gets --NAME. May be given several times, for all combinations
+    #[arg(long, value_name = "NAME=A,B", value_parser = Parameter::parse, conflicts_with = "from")]
+    vary: Vec<Parameter>,
+
+    /// The work grows with the workers: times are divided by their number. One of Gristmill's applications reads its
+    /// input as often as there are workers; in a command, {workers*N} is N times the number
+    #[arg(long, conflicts_with = "from")]
+    weak: bool,
+
+    /// How often the command runs with each number at least, after one run that does not count. There are up to three
+    /// times as many while the times lie far apart
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+
+    /// End a run that takes longer
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "10min")]
+    timeout: Duration,
+
+    /// Do not run once more with each number to see where the time of the workers goes
+    #[arg(long, conflicts_with = "from")]
+    no_account: bool,
+
+    /// When the account leaves several causes: run again under changed circumstances, such as half the processors, to
+    /// rule some out
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, conflicts_with = "from")]
+    experiments: When,
+
+    /// Say what stops the workers even if other programs use the processors, and keep the times; it may be their work
+    #[arg(long, conflicts_with = "from")]
+    despite_load: bool,
+
+    /// Run this by a shell before each run, such as 'make clean'; it is not timed, and {workers} is replaced in it as
+    /// well
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<OsString>,
 
     /// Analyse times that were measured elsewhere: a file with a number of workers and seconds in each line, separated
     /// by a comma;
@@ -77,37 +121,65 @@ Examples:
 In the report, busy is how many processors the command kept busy, on average. A run that other programs disturbed (more than a tenth of the processors) is repeated. Laws need five numbers of workers up to the
 processors; with fewer, the report says what was seen and no more.";
 
+/// When experiments are made.
+#[derive(Clone, Copy, ValueEnum)]
+enum When {
+    /// Those that tell the suspects apart, as far as they take less than 15 seconds
+    Auto,
+    /// All, however long they take
+    Always,
+    /// Never
+    Never,
+}
+
 /// The limit on the input of --from.
 const TABLE_BYTES_MAX: u64 = 16 << 20;
 
 impl Scale {
-    pub fn run(mut self) -> Result<(), Failure> {
+    pub fn run(self) -> Result<(), Failure> {
+        let (output, json, keep_going) = (self.output.clone(), self.json, self.keep_going);
         // Minutes of measurements would be lost if the page could not be written.
-        if let Some(path) = &self.output {
+        if let Some(path) = &output {
             WholeFile::begin(path)?;
         }
         let report = match &self.from {
             Some(path) => analyse(path, self.processors)?,
-            None => {
-                let request = &mut self.request;
-                request.is_application = !is_behind_dashes(&request.program, std::env::args_os());
-                request.history = in_home().filter(|_| !self.no_history);
-                match gristmill_scale::measure(request, &known::APPLICATIONS)? {
-                    Some(report) => report,
-                    None => return Ok(()),
-                }
-            }
+            None => match gristmill_scale::measure(&self.request(), &known::APPLICATIONS)? {
+                Some(report) => report,
+                None => return Ok(()),
+            },
         };
-        if let Some(path) = &self.output {
+        if let Some(path) = &output {
             write_whole(path, &report.html())?;
             tell(format_args!("the report is in {}", path.display()));
         }
-        print(if self.json { report.json() } else { report.text() })?;
-        if !report.has_failures() || self.keep_going {
+        print(if json { report.json() } else { report.text() })?;
+        if !report.has_failures() || keep_going {
             return Ok(());
         }
         tell("the command failed in some of the runs, which the report names; --keep-going makes this no error");
         Err(Failure::Told)
+    }
+
+    fn request(self) -> Request {
+        Request {
+            is_application: !is_behind_dashes(&self.program, std::env::args_os()),
+            program: self.program,
+            prepare: self.prepare,
+            is_weak: self.weak,
+            vary: self.vary,
+            workers: self.workers,
+            repeats: self.repeats,
+            timeout: self.timeout,
+            account: !self.no_account,
+            experiments: match self.experiments {
+                When::Auto => gristmill_scale::When::Auto,
+                When::Always => gristmill_scale::When::Always,
+                When::Never => gristmill_scale::When::Never,
+            },
+            despite_load: self.despite_load,
+            history: in_home().filter(|_| !self.no_history),
+        }
     }
 }
 

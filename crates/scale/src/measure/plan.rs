@@ -104,7 +104,7 @@ impl PlannedRuns {
         let without = self.control.as_ref().map(|_| series.pop().expect("it ran last"));
         let fastest = self.table(request.is_weak, &series).fastest();
         let mut measured = Measured { series, without, fastest, evidence: None };
-        if !request.no_account && !request.is_weak {
+        if request.account && !request.is_weak {
             let place = Surroundings::here(&self.card, self.processors, request.despite_load);
             let evidence = looked_at(request, &self.programs[fastest], &measured.series[fastest], &place, bar)?;
             measured.evidence = Some(evidence);
