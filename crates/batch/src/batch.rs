@@ -4,8 +4,6 @@
 //! 2. Make the files of the reports: what cannot be written fails at once, not after hours.
 //! 3. Part into two processes: the guard, and the scheduler, which runs the programs.
 
-use std::rc::Rc;
-
 use gristmill::Error;
 use gristmill_os::folder::Folder;
 use gristmill_os::machine::{memory_available_bytes, processors};
@@ -46,7 +44,7 @@ pub fn run(request: &Request) -> Result<bool, Error> {
         return dry_run(list, &before, room.rules);
     }
     let queue = before.queue(&list, room.rules);
-    let log = report_files(request)?.map(Rc::new);
+    let log = report_files(request)?;
     let freezer = Freezer::here("gristmill");
     let limits = memory::limits(list.jobs(), &freezer, request.quiet);
     let alone = memory::alone(list.jobs(), queue.states(), room.rules.memory_bytes, request.memory_bytes.is_some());
@@ -62,7 +60,7 @@ pub fn run(request: &Request) -> Result<bool, Error> {
     let admission = Admission::new(request.limits, room.processors);
     let code = guarded(&Watched { journal: journal.as_ref(), freezer: &freezer }, |link| {
         let begin = (before, queue, admission);
-        let mut runner = match Runner::new(&reports, list, begin, journal.as_ref(), &freezer, link) {
+        let mut runner = match Runner::new(reports, list, begin, journal.as_ref(), &freezer, link) {
             Ok(runner) => runner,
             Err(source) => {
                 tell(format_args!("preparing to run programs: {source}"));

@@ -146,14 +146,14 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_schedule::{BlockVector, Buckets, KnownProgram, Phases, Similarity, Store};
+    use gristmill_schedule::{BlockVector, KnownProgram, Phases, Similarity, Store};
     use std::collections::BTreeMap;
 
     /// A program with three quanta in a phase of 10 requests per microsecond, and one in a phase that is not known.
     fn store() -> Store {
         let mut phases = Phases::default();
         for (address, valid) in [(0, true), (0, true), (0, true), (6400, false)] {
-            let vector = BlockVector::of(&[address], &Buckets::Bytes(64));
+            let vector = BlockVector::of(&[address]);
             let place = phases.recognise(&vector, &Similarity::default());
             phases.update(place, 1000.0, 10.0, valid);
         }

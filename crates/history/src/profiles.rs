@@ -241,13 +241,13 @@ pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use gristmill_schedule::{Buckets, Similarity};
+    use gristmill_schedule::Similarity;
 
     /// A program of two phases, which were seen so often, with an input "i".
     pub(crate) fn program(quanta: usize) -> KnownProgram {
         let mut phases = Phases::default();
         for turn in 0..quanta {
-            let vector = BlockVector::of(&[turn as u64 % 2 * 640, 64], &Buckets::Bytes(64));
+            let vector = BlockVector::of(&[turn as u64 % 2 * 640, 64]);
             let place = phases.recognise(&vector, &Similarity::default());
             phases.update(place, 1000.0 / (turn + 1) as f64, 0.1, turn % 3 == 0);
         }
@@ -308,7 +308,7 @@ pub(crate) mod tests {
         let codes = std::iter::repeat_n(0, quanta).chain(others.iter().copied());
         let places: Vec<usize> = codes
             .map(|code| {
-                let vector = BlockVector::of(&[code * 640], &Buckets::Bytes(64));
+                let vector = BlockVector::of(&[code * 640]);
                 program.phases.recognise(&vector, &Similarity::default())
             })
             .collect();

@@ -11,7 +11,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -63,6 +63,9 @@ impl Drop for Hidden {
         let _ = self.beside.folder.remove(&self.name);
     }
 }
+
+/// The bytes that are written at once.
+const BUFFER_BYTES: usize = 64 << 10;
 
 impl Aside {
     /// Begins a file that [`Aside::publish`] will name `path`. A file that exists there stays until then.
@@ -151,6 +154,15 @@ impl Aside {
             None => Ok(folder.name(&self.file, name)?),
             Some(hidden) => hidden.beside.folder.rename(&hidden.name, folder, name),
         }
+    }
+
+    /// Writes the rest of the file by a function, and publishes it.
+    pub fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut to = BufWriter::with_capacity(BUFFER_BYTES, &self.file);
+        write(&mut to)?;
+        to.flush()?;
+        drop(to);
+        self.publish()
     }
 
     /// Syncs the file and gives it its name, once everything has been written.

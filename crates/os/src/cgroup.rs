@@ -115,17 +115,21 @@ fn own_cgroup(proc_self_cgroup: &str) -> Option<(&'static Generation, String)> {
     Some((if is_v1 { &V1 } else { &V2 }, path))
 }
 
+/// Returns the lines of `/proc/self/cgroup`: the number of a hierarchy, its controllers, and the path in it.
+pub(crate) fn hierarchies(proc_self_cgroup: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    proc_self_cgroup.lines().filter_map(|line| {
+        let (number, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        Some((number, controllers, path))
+    })
+}
+
 /// True if `controller` belongs to v1; and this process's path in its hierarchy.
 ///
 /// With both mounted (a hybrid system) a controller belongs to v1 if v1 lists it.
 pub(crate) fn own_path(proc_self_cgroup: &str, controller: &str) -> Option<(bool, String)> {
     // Each line is `hierarchy:controllers:path`; v2 is hierarchy 0 and names no controllers.
-    let lines = || {
-        proc_self_cgroup.lines().filter_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            Some((parts.next()?, parts.next()?, parts.next()?))
-        })
-    };
+    let lines = || hierarchies(proc_self_cgroup);
     let v1 = lines().find(|(_, controllers, _)| controllers.split(',').any(|name| name == controller));
     let v2 = lines().find(|&(hierarchy, controllers, _)| hierarchy == "0" && controllers.is_empty());
     v1.map(|(_, _, path)| (true, path.to_owned())).or(v2.map(|(_, _, path)| (false, path.to_owned())))

@@ -5,6 +5,7 @@
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
 //! - [`PrivateView`]: copy-on-write memory of one worker, and the OS pages that it has changed;
+//! - [`signals`]: what signals do, in this process and in programs that it starts;
 //! - [`process`]: starting a worker by fork, watching it, and its cause of death; ending a tree of processes;
 //! - [`descriptor`]: files that are known by number;
 //! - [`ended`]: proof that a worker has ended;
@@ -45,6 +46,7 @@ mod pagemap;
 pub mod perf;
 mod perf_ring;
 mod private;
+pub mod signals;
 pub mod process;
 pub mod program;
 mod region;

@@ -8,6 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::cgroup;
+pub use crate::cgroup::{memory_limit_bytes, oom_kills, processors_quota};
 
 /// Returns the name of this host.
 pub fn host_name() -> String {
@@ -71,8 +72,7 @@ pub fn cpu_now() -> usize {
 ///
 /// When `/proc/meminfo` cannot be read.
 pub fn memory_available_bytes() -> io::Result<u64> {
-    let machine = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, "MemAvailable:")
-        .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemAvailable"))?;
+    let machine = meminfo("MemAvailable")?;
     Ok(cgroup::memory_left_bytes().map_or(machine, |left| left.min(machine)))
 }
 
@@ -90,16 +90,8 @@ pub fn memory_available_bytes() -> io::Result<u64> {
 ///
 /// When `/proc/meminfo` cannot be read.
 pub fn memory_bytes() -> io::Result<u64> {
-    let machine = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, "MemTotal:")
-        .ok_or_else(|| io::Error::other("/proc/meminfo has no line MemTotal"))?;
+    let machine = meminfo("MemTotal")?;
     Ok(cgroup::memory_limit_bytes().map_or(machine, |limit| limit.min(machine)))
-}
-
-/// The number of processes that the kernel has killed for lack of memory in this process's cgroup.
-///
-/// Without a cgroup it is that of the whole machine. `None` if the kernel does not count them.
-pub fn oom_kills() -> Option<u64> {
-    cgroup::oom_kills()
 }
 
 /// The number of threads on this machine that run now, or wait for a processor or for a disk. This thread is not
@@ -124,11 +116,6 @@ pub fn load_now() -> io::Result<usize> {
 fn load_in(stat: &str) -> Option<usize> {
     let count = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<usize>().ok();
     Some(count("procs_running ")? + count("procs_blocked ")?)
-}
-
-/// The tightest memory limit of this process's cgroups in bytes, if any.
-pub fn memory_limit_bytes() -> Option<u64> {
-    cgroup::memory_limit_bytes()
 }
 
 /// The number of processors that this process may keep busy.
@@ -168,11 +155,6 @@ pub fn processors() -> Processors {
     Processors::within(cpus_allowed().map_or(1, |cpus| cpus.len()), cgroup::processors_quota())
 }
 
-/// The processor quota of this process's cgroups, in processors (such as 2.5), if any.
-pub fn processors_quota() -> Option<f64> {
-    cgroup::processors_quota()
-}
-
 /// The hypervisor's name for itself, such as `KVMKVMKVM`.
 ///
 /// `None` on bare metal, and if the processor does not report it.
@@ -196,6 +178,11 @@ pub fn hypervisor() -> Option<String> {
     }
     #[cfg(not(target_arch = "x86_64"))]
     None
+}
+
+fn meminfo(name: &str) -> io::Result<u64> {
+    let bytes = meminfo_bytes(&fs::read_to_string("/proc/meminfo")?, &format!("{name}:"));
+    bytes.ok_or_else(|| io::Error::other(format!("/proc/meminfo has no line {name}")))
 }
 
 fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
@@ -277,22 +264,6 @@ pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
 /// The size of an OS page in bytes: the grain of faults and of [`crate::Region::discard`].
 pub fn os_page_bytes() -> usize {
     rustix::param::page_size()
-}
-
-/// The bytes of the second-level cache, if known.
-///
-/// It is that of the first processor allowed to this thread.
-pub fn l2_cache_bytes() -> Option<usize> {
-    let cpu = *cpus_allowed().ok()?.first()?;
-    cache_bytes(Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")), "2")
-}
-
-fn cache_bytes(dir: &Path, level: &str) -> Option<usize> {
-    fs::read_dir(dir).ok()?.filter_map(Result::ok).find_map(|index| {
-        let read = |name| fs::read_to_string(index.path().join(name)).ok();
-        let holds_data = read("type")?.trim() != "Instruction";
-        (holds_data && read("level")?.trim() == level).then(|| size_bytes(&read("size")?))?
-    })
 }
 
 /// Reads the kernel's notation for the size of a cache, such as `2048K`.
@@ -392,7 +363,6 @@ mod tests {
         assert!(cpus.contains(&cpu_now()));
         assert!(memory_available_bytes().unwrap() > 0);
         assert!(os_page_bytes().is_power_of_two());
-        assert!(l2_cache_bytes().is_none_or(|bytes| bytes > 0));
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
+
+use crate::signals::{empty_set, set_mask};
 
 /// As long as it lives, the calling thread is not ended by these signals.
 #[derive(Debug)]
@@ -45,20 +47,18 @@ impl Stop {
     }
 
     fn of(signals: &[libc::c_int]) -> io::Result<Stop> {
-        let (mut set, mut before) = (MaybeUninit::<libc::sigset_t>::uninit(), MaybeUninit::<libc::sigset_t>::uninit());
-        // SAFETY: `sigemptyset` initialises the set; the other calls are given valid pointers, and `before` is set
-        // where `pthread_sigmask`, which can only fail for a bad `how`, returns.
-        let (fd, before) = unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
+        let (mut set, mut before) = (empty_set(), empty_set());
+        // SAFETY: the calls are given valid pointers; `pthread_sigmask` can only fail for a bad `how`.
+        let fd = unsafe {
             for signal in signals.iter().filter(|signal| !is_ignored(**signal)) {
-                libc::sigaddset(set.as_mut_ptr(), *signal);
+                libc::sigaddset(&mut set, *signal);
             }
-            let fd = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
-            (fd, before.assume_init())
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+            fd
         };
         // SAFETY: the kernel has just made this descriptor for us.
         Ok(Stop { file: unsafe { File::from_raw_fd(fd) }, before })
@@ -87,8 +87,7 @@ impl Stop {
 
 impl Drop for Stop {
     fn drop(&mut self) {
-        // SAFETY: a valid pointer, and null where the old mask is not wanted.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, null_mut()) };
+        set_mask(&self.before);
     }
 }
 

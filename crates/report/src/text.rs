@@ -15,6 +15,17 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// Returns a count with its noun, which ends with an s unless the count is 1.
+///
+/// ```
+/// use gristmill_report::text::counted;
+///
+/// assert_eq!([counted(1, "frog"), counted(2, "frog")], ["1 frog", "2 frogs"]);
+/// ```
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Escapes text for HTML, and shows invisible characters as escapes.
 pub fn escape(text: &str) -> String {
     printable(text)

@@ -11,10 +11,12 @@ use gristmill_report::messages::printable;
 use crate::diagnose::{self, Circumstances, Conclusion, Curve, Failure, Times};
 use crate::measure::evidence::Evidence;
 use crate::measure::phase_table;
-use crate::measure::plan::{Measured, PlannedRuns, system};
+use crate::measure::plan::{Measured, PlannedRuns};
 use crate::report::{json, keep, notes, page, text};
 use crate::request::Request;
 use crate::run::applications::Applications;
+use crate::run::command::BrokenOff;
+use crate::run::own::system;
 use crate::run::parameters::Combination;
 use crate::run::rounds::{self, Series};
 use crate::section::{About, Section};
@@ -87,9 +89,10 @@ pub fn analyse(title: &str, table: &str, processors: Option<u64>) -> Result<Repo
 /// [`Error::Setting`] if the request makes no sense. Otherwise nothing could be measured, or the system refuses.
 pub fn measure(request: &Request, applications: &Applications) -> Result<Option<Report>, Error> {
     let plan = PlannedRuns::of(request, applications)?;
-    match plan.make(request)? {
+    match plan.make(request) {
         Ok(measured) => conclude(request, applications, &plan, measured).map(Some),
-        Err(signal) => {
+        Err(BrokenOff::Failed(source)) => Err(system(source)),
+        Err(BrokenOff::Asked(signal)) => {
             plan.end_by(signal);
             Ok(None)
         }

@@ -1,5 +1,7 @@
 //! Whether programs are chosen, and the sentence where there is nothing to choose.
 
+use gristmill_report::text::counted;
+
 /// The modes of `--by-bandwidth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByBandwidth {
@@ -23,7 +25,6 @@ impl ByBandwidth {
 
 /// Returns why there is nothing to choose, and what to do about it if that is not just what the user asked for.
 pub fn nothing_to_choose(programs: usize, slots: usize, is_jobs_given: bool, processors: usize) -> String {
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let processors_are = match processors {
         1 => "there is 1 processor".to_owned(),
         count => format!("there are {count} processors"),
@@ -31,7 +32,7 @@ pub fn nothing_to_choose(programs: usize, slots: usize, is_jobs_given: bool, pro
     if programs <= processors {
         return format!(
             "--by-bandwidth has nothing to choose: the list has {}, and {processors_are}",
-            counted(programs, "program")
+            counted(programs as u64, "program")
         );
     }
     let advice = if is_jobs_given { "" } else { "; -j takes more" };

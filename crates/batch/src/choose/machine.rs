@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use gristmill_os::samples::Sampler;
 use gristmill_schedule::{
     Arrival, Choice, Counts, Decision, Ended, GateRule, Key, Learned, Learning, Limits, Machine, ProgramId, Quantum,
-    Ran, Scheduler, Settings, Similarity, Store, TrialRule, drive_with,
+    Ran, Scheduler, Settings, Similarity, Store, TrialRule, drive,
 };
 
 use super::addresses::Addresses;
@@ -84,7 +84,7 @@ fn learning() -> Learning {
     // About fifty samples of the same code are up to 0.9 apart where the code is spread widely; different code is
     // between 1 and 2 apart.
     let similarity = Similarity { distance_max: 1.0, phases_max: 64 };
-    Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true, ..Learning::default() }
+    Learning { similarity, addresses_min: ADDRESSES_MIN, earlier_transitions: true }
 }
 
 /// The settings of the scheduler for real programs. Their last second is left to the system: programs that were chosen
@@ -120,7 +120,7 @@ pub fn run_probed(
     // a forecast from readings, so the gate follows it. On two processors, of four programs two that make each other
     // half as slow again lose 5.5 % in the mean of all: hence not the usual 5 %.
     let gate = Some(GateRule { watch_quanta: 3, loss_min: 0.03, open_quanta: 50, follows: true });
-    let settings = Settings { pairings: None, gate, sample_every: SAMPLE_EVERY, ..settings(how) };
+    let settings = Settings { pairings: false, gate, sample_every: SAMPLE_EVERY, ..settings(how) };
     run(runner, (source, sampler), limits, settings, learned)
 }
 
@@ -142,7 +142,7 @@ fn run<S: CountSource>(
     // The queue admits programs by their memory.
     let mut scheduler = Scheduler::new(learned, Settings { memory: false, ..settings });
     let mut here = Here::new(runner, source, sampler.map(Addresses::new), limits);
-    drive_with(&mut here, &mut scheduler, |here, key| here.runner.reporter().recorder.learned(key))?;
+    drive(&mut here, &mut scheduler, |here, key| here.runner.reporter().recorder.learned(key))?;
     let dropped = scheduler.dropped();
     runner.reporter().decided(scheduler.reasons());
     let mut store = scheduler.into_knowledge().into_store();

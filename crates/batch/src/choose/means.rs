@@ -72,11 +72,11 @@ pub fn run_chosen(runner: &mut Runner<'_>, chooser: &Chooser) -> io::Result<()> 
         ));
     }
     let Some(how) = how.filter(|_| !is_short) else {
-        runner.reporter().set_tier(None);
+        runner.reporter().recorder.tier = None;
         return runner.run();
     };
     let (means, sampler) = chooser.means(how);
-    runner.reporter().set_tier(Some(means.tier()));
+    runner.reporter().recorder.tier = Some(means.tier());
     match means {
         Means::Counted(counters, limits) => run_counted(runner, counters, sampler, limits, how),
         Means::Probed(probing, limits) => run_probed(runner, probing, sampler, limits, how),

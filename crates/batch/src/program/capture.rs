@@ -205,10 +205,11 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::queue::Shell;
 
     fn begun(output: &Path, line: &str, attempt: u32) -> PathBuf {
-        let job = BatchJob::shell(line);
-        let key = &crate::queue::keys(std::slice::from_ref(&job))[0];
+        let job = Shell::default().job(line.into());
+        let key = &crate::queue::Keys::default().of(&job);
         let (capture, _) = Capture::begin(Some(output), (0, &job), key, attempt).expect("files");
         capture.folder.expect("a folder")
     }

@@ -104,9 +104,8 @@ impl Handed {
 mod tests {
     use std::io::Write;
 
-    use crate::queue::BatchJob;
-
     use super::*;
+    use crate::queue::Shell;
 
     #[test]
     fn what_a_dead_scheduler_left_in_the_pipes_reaches_the_files() {
@@ -114,7 +113,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let mut begun: Vec<_> = (0..3)
             .map(|number| {
-                let job = BatchJob::shell(format!("job {number}"));
+                let job = Shell::default().job(format!("job {number}").into());
                 let begun = Capture::begin(Some(output.path()), (number, &job), &number.to_string(), 1);
                 let (capture, writers) = begun.expect("files");
                 hand_over(&ours, number, &capture).expect("sent");

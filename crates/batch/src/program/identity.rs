@@ -133,6 +133,7 @@ fn found(program: &Path, directory: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Shell;
 
     #[test]
     fn a_program_is_known_by_its_file_and_its_input_by_arguments_and_sizes() {
@@ -140,7 +141,7 @@ mod tests {
         let file = dir.path().join("in");
         let identity = |line: &str, size: usize| {
             fs::write(&file, vec![0; size]).expect("written");
-            Identity::of(&BatchJob { directory: Some(dir.path().into()), ..BatchJob::shell(line) })
+            Identity::of(&BatchJob { directory: Some(dir.path().into()), ..Shell::default().job(line.into()) })
         };
         let first = identity("cat in", 5);
         assert_eq!((first.name.as_str(), &first), ("cat", &identity("cat in", 5)));
@@ -171,7 +172,7 @@ mod tests {
             ("x=1", "sh"),
             ("'", "sh"),
         ] {
-            assert_eq!(Identity::of(&BatchJob::shell(line)).name, name, "{line}");
+            assert_eq!(Identity::of(&Shell::default().job(line.into())).name, name, "{line}");
         }
         let words = |words: [&str; 3]| Identity::of(&BatchJob::words(words.map(OsString::from).into())).name;
         assert_eq!(words(["/bin/bash", "-c", "cat a | wc"]), "cat+wc");

@@ -174,6 +174,7 @@ fn is_table(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Keys;
     use proptest::prelude::*;
 
     fn names(jobs: &[BatchJob]) -> Vec<String> {
@@ -186,8 +187,7 @@ mod tests {
         let mut list = Arriving::lines(Shell::default(), b'\n');
         let jobs = list.take(b"xz caf\xe9\nxz caf\xe8\n").expect("short lines");
         assert_eq!(jobs[0].words[2], OsString::from_vec(b"xz caf\xe9".to_vec()));
-        let keys = crate::queue::keys(&jobs);
-        assert_ne!(keys[0], keys[1]);
+        assert_ne!(Keys::default().of(&jobs[0]), Keys::default().of(&jobs[1]));
     }
 
     /// `printf 'a\nb\n' | gristmill batch -- echo` ignored its input.

@@ -44,19 +44,6 @@ pub struct BatchJob {
 }
 
 impl BatchJob {
-    /// Makes a job of a line for the shell.
-    ///
-    /// ```
-    /// let job = gristmill_batch::queue::BatchJob::shell("sort a | uniq > b");
-    /// assert_eq!(job.words, ["sh", "-c", "sort a | uniq > b"]);
-    /// assert_eq!(job.name, "sort a | uniq > b");
-    /// ```
-    pub fn shell(line: impl Into<OsString>) -> BatchJob {
-        let line = line.into();
-        let name = line.to_string_lossy().into_owned();
-        BatchJob { name, words: vec!["sh".into(), "-c".into(), line], threads: 1, ..BatchJob::default() }
-    }
-
     /// Makes a job of a program and its arguments.
     pub fn words(words: Vec<OsString>) -> BatchJob {
         let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -84,11 +71,11 @@ impl BatchJob {
     ///
     /// ```
     /// use std::path::Path;
-    /// use gristmill_batch::queue::{BatchJob, keys};
+    /// use gristmill_batch::queue::{Keys, Shell};
     ///
-    /// let job = |folder: &str| BatchJob::shell("make").in_folder(Path::new(folder));
+    /// let job = |folder: &str| Shell::default().job("make".into()).in_folder(Path::new(folder));
     /// assert_eq!(job("/srv/a").directory.as_deref(), Some(Path::new("/srv/a")));
-    /// assert_ne!(keys(&[job("/srv/a")]), keys(&[job("/srv/b")]));
+    /// assert_ne!(Keys::default().of(&job("/srv/a")), Keys::default().of(&job("/srv/b")));
     /// ```
     pub fn in_folder(self, folder: &Path) -> BatchJob {
         let directory = match &self.directory {
@@ -133,10 +120,10 @@ pub fn digest<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> u64 {
 /// Jobs keep their keys when others are added to the list, or change places.
 ///
 /// ```
-/// use gristmill_batch::queue::{BatchJob, Keys};
+/// use gristmill_batch::queue::{Keys, Shell};
 ///
-/// let mut keys = Keys::default();
-/// let (first, second) = (keys.of(&BatchJob::shell("make")), keys.of(&BatchJob::shell("make")));
+/// let (mut keys, job) = (Keys::default(), Shell::default().job("make".into()));
+/// let (first, second) = (keys.of(&job), keys.of(&job));
 /// assert_eq!(first.strip_suffix('1'), second.strip_suffix('2'));
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -155,21 +142,16 @@ impl Keys {
     }
 }
 
-/// Returns the key of each job of a whole list: see [`Keys`].
-pub fn keys(jobs: &[BatchJob]) -> Vec<String> {
-    let mut keys = Keys::default();
-    jobs.iter().map(|job| keys.of(job)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Shell;
 
     #[test]
     fn the_same_directory_under_another_name_is_the_same_job() {
         let job = |directory: Option<&str>, folder: &str| {
-            let job = BatchJob { directory: directory.map(PathBuf::from), ..BatchJob::shell("make") };
-            keys(&[job.in_folder(Path::new(folder))])
+            let job = BatchJob { directory: directory.map(PathBuf::from), ..Shell::default().job("make".into()) };
+            Keys::default().of(&job.in_folder(Path::new(folder)))
         };
         let here = job(None, "/srv/a");
         for (directory, folder) in [(".", "/srv/a"), ("a", "/srv"), ("./a/", "/srv/"), ("/srv/a", "/elsewhere")] {
@@ -180,7 +162,10 @@ mod tests {
 
     #[test]
     fn equal_jobs_have_different_keys_that_do_not_depend_on_others() {
-        let keys_of = |lines: &[&str]| keys(&lines.iter().map(BatchJob::shell).collect::<Vec<_>>());
+        let keys_of = |lines: &[&str]| {
+            let mut keys = Keys::default();
+            lines.iter().map(|line| keys.of(&Shell::default().job(line.into()))).collect::<Vec<_>>()
+        };
         let (short, long) = (keys_of(&["a", "b", "a"]), keys_of(&["a", "new", "a", "b"]));
         assert_eq!([&short[0], &short[1], &short[2]], [&long[0], &long[3], &long[2]]);
         assert!(short[0] != short[2] && short[0] != short[1]);

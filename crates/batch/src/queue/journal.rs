@@ -9,7 +9,6 @@
 //! that is lost costs nothing, because a job without an end runs again.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde_json::{Value, json};
 
@@ -102,37 +101,27 @@ pub struct Past {
 }
 
 /// A journal that cannot be continued.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     /// It does not begin as a journal.
+    #[error("it is not a journal")]
     NoJournal,
     /// A later version wrote it.
+    #[error("a newer gristmill wrote it (format {0})")]
     Newer(u64),
     /// An earlier version wrote it, with keys that do not tell where a job had run.
+    #[error(
+        "an earlier gristmill wrote it (format {0}), which did not note in which folder jobs ran, so what has ended \
+         here cannot be told; finish it with that version, or begin another journal, with which all jobs run"
+    )]
     Older(u64),
     /// A line is damaged, and whole ones follow: this was no torn end.
+    #[error("line {line} is damaged, and whole lines follow")]
     Damaged {
         /// Its number, from 1.
         line: usize,
     },
 }
-
-impl fmt::Display for JournalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JournalError::NoJournal => f.write_str("it is not a journal"),
-            JournalError::Newer(version) => write!(f, "a newer gristmill wrote it (format {version})"),
-            JournalError::Older(version) => write!(
-                f,
-                "an earlier gristmill wrote it (format {version}), which did not note in which folder jobs ran, so what has ended \
-                 here cannot be told; finish it with that version, or begin another journal, with which all jobs run"
-            ),
-            JournalError::Damaged { line } => write!(f, "line {line} is damaged, and whole lines follow"),
-        }
-    }
-}
-
-impl std::error::Error for JournalError {}
 
 impl Past {
     /// Reads a journal. An empty one has no past.

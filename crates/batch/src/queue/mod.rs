@@ -34,7 +34,7 @@ mod journal;
 
 pub use arriving::{Arriving, no_zero_byte};
 pub use halt::Halt;
-pub use job::{BatchJob, Keys, digest, keys};
+pub use job::{BatchJob, Keys, digest};
 pub use journal::{Entry, JournalError, Past, line};
 pub use lists::{Given, GivenList, Lists, given_lists};
 pub use outcome::Outcome;

@@ -94,21 +94,13 @@ impl Need {
 }
 
 impl Queue {
-    /// Makes a queue of a whole list, in which every job waits.
-    pub fn new(jobs: &[BatchJob], rules: Rules) -> Queue {
-        let mut queue = Queue::open(rules);
-        queue.add(jobs);
-        queue.close();
-        queue
-    }
-
     /// Makes a queue without jobs, to which [`Queue::add`] adds them until [`Queue::close`].
     ///
     /// ```
-    /// use gristmill_batch::queue::{Halt, BatchJob, Queue, Rules};
+    /// use gristmill_batch::queue::{Halt, Queue, Rules, Shell};
     ///
     /// let mut queue = Queue::open(Rules { slots: 2, memory_bytes: 0, halt: Halt::SOON });
-    /// queue.add(&[BatchJob::shell("make")]);
+    /// queue.add(&[Shell::default().job("make".into())]);
     /// assert_eq!((queue.begin(), queue.begin(), queue.is_over()), (Some(0), None, false));
     /// ```
     pub fn open(rules: Rules) -> Queue {

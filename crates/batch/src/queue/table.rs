@@ -297,8 +297,8 @@ mod tests {
             threads: 5,
         };
         let others = [
-            BatchJob { after: vec![0], ..BatchJob::shell("h") },
-            BatchJob { after_any: vec![0], ..BatchJob::shell("i") },
+            BatchJob { after: vec![0], ..Shell::default().job("h".into()) },
+            BatchJob { after_any: vec![0], ..Shell::default().job("i".into()) },
         ];
         assert_eq!(jobs[0], first);
         assert_eq!(jobs[1..], others);

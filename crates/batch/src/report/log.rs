@@ -143,11 +143,12 @@ fn escaped(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Shell;
 
     #[test]
     fn fields_have_no_tabs_line_ends_or_quotes() {
         assert_eq!(escaped(b"a\t\"b\"\\\n\r\x1b\xff\xc3\xa9"), "a\\t\\\"b\\\"\\\\\\n\\r\\u001b\\udcff\u{e9}");
-        assert_eq!(command(&BatchJob::shell("sort a | uniq")), "sort a | uniq");
+        assert_eq!(command(&Shell::default().job("sort a | uniq".into())), "sort a | uniq");
         assert_eq!(command(&BatchJob::words(vec!["cp".into(), "it's b".into(), "".into()])), "cp 'it'\\\\''s b' ''");
     }
 

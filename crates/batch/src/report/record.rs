@@ -10,11 +10,11 @@ use gristmill_os::program::Used;
 use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
-use crate::journal_file::now_ms;
 use crate::program::identity::Identity;
 use gristmill_report::messages::printable;
 
 /// One attempt of a job, after its end.
+#[derive(Default)]
 pub struct Record {
     pub job: usize,
     pub attempt: u32,
@@ -40,31 +40,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The report on an attempt that could not begin.
-    pub fn refused(
-        (job, attempt): (usize, u32),
-        outcome: Outcome,
-        again: bool,
-        identity: Option<Identity>,
-        tier: Option<&'static str>,
-    ) -> Record {
-        Record {
-            job,
-            attempt,
-            at_ms: now_ms(),
-            took: Duration::ZERO,
-            outcome: Some(outcome),
-            ended_with_queue: false,
-            again,
-            used: Used::default(),
-            left_processes: false,
-            folder: None,
-            tier,
-            chosen: 0.0,
-            identity,
-        }
-    }
-
     /// How it ended, in the words of the log, of the lines of JSON and of the timeline.
     pub fn status(&self) -> String {
         match &self.outcome {

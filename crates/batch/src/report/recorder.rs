@@ -22,7 +22,7 @@ pub struct Recorder {
     history: Option<History>,
     path: String,
     host: String,
-    tier: Option<&'static str>,
+    pub tier: Option<&'static str>,
     runs: Vec<PastRun>,
     /// The builds and inputs that were already looked up.
     asked: BTreeSet<(String, Option<String>)>,
@@ -48,9 +48,10 @@ impl Recorder {
         tell(format_args!("the history {} is not used: {problem}", self.path));
     }
 
-    /// Sets the tier of the runs that follow.
-    pub fn set_tier(&mut self, tier: Option<&'static str>) {
-        self.tier = tier;
+    /// Asks the history something, and gives it up if it cannot answer. Returns nothing without one.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut History) -> Result<T, Problem>) -> Option<T> {
+        let answer = question(self.history.as_mut()?);
+        answer.map_err(|problem| self.give_up(&problem)).ok()
     }
 
     /// Returns the host, under which demands are kept. Those of tier B have another unit, so they are kept apart.
@@ -69,26 +70,19 @@ impl Recorder {
             return None;
         }
         let host = self.host_of_demands();
-        let history = self.history.as_mut()?;
-        let mut load = || {
+        self.ask(|history| {
             let mut store = if is_new { history.load_program(&host, build)? } else { Store::default() };
             if let Some(known) = history.load_input(&host, build, input)? {
                 store.programs.entry(build.clone()).or_default().inputs.insert(input.clone(), known);
             }
             Ok(store)
-        };
-        let loaded: Result<Store, Problem> = load();
-        loaded.map_err(|problem| self.give_up(&problem)).ok()
+        })
     }
 
     /// Keeps what was learned.
     pub fn keep(&mut self, store: &Store) {
         let host = self.host_of_demands();
-        if let Some(history) = &mut self.history
-            && let Err(problem) = history.save(&host, store)
-        {
-            self.give_up(&problem);
-        }
+        self.ask(|history| history.save(&host, store));
     }
 
     /// Keeps the median of the readings that nothing disturbed.
@@ -96,11 +90,8 @@ impl Recorder {
         let mut times: Vec<f64> = readings.iter().map(|reading| reading.took_us).collect();
         times.sort_unstable_by(f64::total_cmp);
         let host = self.host_of_demands();
-        if let Some(history) = &mut self.history
-            && let Some(median_us) = times.get(times.len() / 2)
-            && let Err(problem) = history.save_ceiling(&host, UNDISTURBED_US, now_ms(), *median_us)
-        {
-            self.give_up(&problem);
+        if let Some(median_us) = times.get(times.len() / 2) {
+            self.ask(|history| history.save_ceiling(&host, UNDISTURBED_US, now_ms(), *median_us));
         }
     }
 
@@ -108,11 +99,7 @@ impl Recorder {
     pub fn decided(&mut self, reasons: &BTreeMap<Reason, u64>) {
         let quanta: Vec<(&str, u64)> = reasons.iter().map(|(reason, quanta)| (word(*reason), *quanta)).collect();
         let (host, tier) = (self.host.clone(), self.tier.unwrap_or_default());
-        if let Some(history) = &mut self.history
-            && let Err(problem) = history.add_decisions(&host, now_ms(), tier, &quanta)
-        {
-            self.give_up(&problem);
-        }
+        self.ask(|history| history.add_decisions(&host, now_ms(), tier, &quanta));
     }
 
     /// Returns the usual time of each job, in seconds.
@@ -122,13 +109,11 @@ impl Recorder {
 
     /// The usual time and processor time of a job, in seconds.
     fn usual(&mut self, job: &BatchJob) -> Option<[f64; 2]> {
-        let history = self.history.as_ref()?;
-        let identity = Identity::of(job);
-        let usual = history.usual_seconds(&self.host, &identity.build, &identity.input);
-        usual.unwrap_or_else(|problem| {
-            self.give_up(&problem);
-            None
-        })
+        let host = self.host.clone();
+        self.ask(|history| {
+            let identity = Identity::of(job);
+            history.usual_seconds(&host, &identity.build, &identity.input)
+        })?
     }
 
     /// Returns true if these jobs usually take less than `seconds` altogether, when `processors` share their work.
@@ -172,10 +157,9 @@ impl Recorder {
     /// Writes all runs that were noted.
     pub fn write(&mut self) {
         let runs = std::mem::take(&mut self.runs);
-        if let Some(history) = self.history.as_mut().filter(|_| !runs.is_empty())
-            && let Err(problem) = history.add_runs(&self.host, &runs)
-        {
-            self.give_up(&problem);
+        if !runs.is_empty() {
+            let host = self.host.clone();
+            self.ask(|history| history.add_runs(&host, &runs));
         }
     }
 }

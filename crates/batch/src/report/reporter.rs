@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::queue::{BatchJob, Queue, State};
@@ -28,7 +27,7 @@ pub struct Reports {
     pub style: Style,
     pub history: Option<PathBuf>,
     /// The table of attempts.
-    pub log: Option<Rc<Log>>,
+    pub log: Option<Log>,
     /// Lines of JSON on standard output.
     pub json: bool,
     /// No table, and of the summary only what failed.
@@ -37,37 +36,30 @@ pub struct Reports {
 
 /// Reports on the programs of a queue.
 pub struct Reporter {
+    pub reports: Reports,
     records: Vec<Record>,
     pub recorder: Recorder,
-    log: Option<Rc<Log>>,
     /// The usual time of each job in seconds, for the estimate on a terminal.
     usual: Vec<Option<f64>>,
     pub live: Live,
     /// The number of quanta by the reason of their decision.
     decided: BTreeMap<Reason, u64>,
-    /// The tier in which programs are chosen, or `None` if there is nothing to choose.
-    tier: Option<&'static str>,
-    pub json: bool,
-    pub quiet: bool,
     /// A report could not be written.
     pub is_broken: bool,
     began: Instant,
 }
 
 impl Reporter {
-    pub fn new(reports: &Reports) -> Reporter {
+    pub fn new(reports: Reports) -> Reporter {
         let recorder = Recorder::open(reports.history.as_deref());
         let live = Live::new(!reports.quiet && io::stderr().is_terminal());
         Reporter {
+            reports,
             records: Vec::new(),
             usual: Vec::new(),
             recorder,
-            log: reports.log.clone(),
             live,
             decided: BTreeMap::new(),
-            tier: None,
-            json: reports.json,
-            quiet: reports.quiet,
             is_broken: false,
             began: Instant::now(),
         }
@@ -85,13 +77,7 @@ impl Reporter {
     }
 
     pub fn tier(&self) -> Option<&'static str> {
-        self.tier
-    }
-
-    /// Sets the tier that each record names.
-    pub fn set_tier(&mut self, tier: Option<&'static str>) {
-        self.tier = tier;
-        self.recorder.set_tier(tier);
+        self.recorder.tier
     }
 
     /// Sets how many quanta were decided for each reason, for the history and the summary.
@@ -102,9 +88,9 @@ impl Reporter {
 
     /// Keeps a record of a job in its slot. Returns its line, if one is to be printed.
     pub fn note(&mut self, job: &BatchJob, record: Record) -> Option<Written> {
-        let line = self.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
+        let line = self.reports.json.then(|| Written::text(format!("{}\n", record.json(job)), false));
         self.recorder.note(&record);
-        if let Some(Err(why)) = self.log.as_ref().map(|log| log.attempt(job, &record)) {
+        if let Some(Err(why)) = self.reports.log.as_ref().map(|log| log.attempt(job, &record)) {
             self.lost(&why);
         }
         self.records.push(record);
@@ -113,7 +99,7 @@ impl Reporter {
 
     /// Writes the jobs that have no end to the log.
     pub fn log_left(&mut self, jobs: &[BatchJob], queue: &Queue) {
-        let Some(log) = self.log.clone() else { return };
+        let Some(log) = &self.reports.log else { return };
         let lines = left(queue.states(), &self.records).into_iter().zip(jobs).enumerate();
         let write = |(number, (left, job)): (usize, (Option<Left<'_>>, &BatchJob))| {
             log.left(number, job, left.and_then(Left::status)?).err()
@@ -164,14 +150,14 @@ impl Reporter {
     /// Prints the summary.
     pub fn summarise(&self, jobs: &[BatchJob], queue: &Queue) {
         let (counts, took) = (queue.counts(), self.began.elapsed());
-        if self.json {
+        if self.reports.json {
             let tally = Tally::of(&counts, &left(queue.states(), &self.records));
             let _ = print(format!("{}\n", json_summary(&tally, took, &self.decided)).as_bytes());
         }
         // The first line counts, and the others name failures.
         let lines = summary(jobs, queue.states(), &counts, &self.records, took);
-        lines.into_iter().skip(usize::from(self.quiet)).for_each(tell);
-        if !self.quiet {
+        lines.into_iter().skip(usize::from(self.reports.quiet)).for_each(tell);
+        if !self.reports.quiet {
             decisions(&self.decided).into_iter().for_each(tell);
         }
     }

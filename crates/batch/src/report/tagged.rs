@@ -80,11 +80,12 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::queue::Shell;
 
     #[test]
     fn lines_are_whole_and_have_the_tag() {
         let mut file = tempfile::tempfile().expect("a file");
-        let mut lines = Tagged::of(6, &BatchJob::shell("a\tb"));
+        let mut lines = Tagged::of(6, &Shell::default().job("a\tb".into()));
         let mut written = |text: &str| {
             file.write_all(text.as_bytes()).expect("written");
             String::from_utf8(lines.next(&file).expect("read")).expect("text")
@@ -101,7 +102,7 @@ mod tests {
     fn a_line_that_does_not_end_is_broken() {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(&vec![b'x'; 2 * LINE_BYTES_MAX + 5]).expect("written");
-        let mut lines = Tagged::of(0, &BatchJob::shell("y"));
+        let mut lines = Tagged::of(0, &Shell::default().job("y".into()));
         let mut text = Vec::new();
         loop {
             match lines.last(&file).expect("read") {

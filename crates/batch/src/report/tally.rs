@@ -8,6 +8,7 @@ use gristmill_schedule::Reason;
 use serde_json::{Value, json};
 
 use super::record::{Record, short, word};
+use gristmill_report::text::counted;
 
 /// A job that has no end when the queue is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +113,7 @@ pub fn summary(
         0 => String::new(),
         before => format!(" ({before} had ended before)"),
     };
-    let programs = if jobs.len() == 1 { "1 program".to_owned() } else { format!("{} programs", jobs.len()) };
+    let programs = counted(jobs.len() as u64, "program");
     let mut lines = vec![format!("{programs}: {}{before}; {seconds:.1} s, {busy:.2} processors busy", tally.words())];
     let failure = |((job, state), left): ((&BatchJob, &State), &Option<Left<'_>>)| match (state, left) {
         (State::Ended(outcome), _) if !outcome.is_success() => Some(format!("{}: {outcome}", short(&job.name))),
@@ -149,6 +150,7 @@ pub fn json_summary(tally: &Tally, took: Duration, decided: &BTreeMap<Reason, u6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Shell;
 
     #[test]
     fn a_tally_of_one_and_of_several_is_said_without_counts_of_nothing() {
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_all_and_names_the_first_failures() {
-        let jobs: Vec<BatchJob> = (0..8).map(|at| BatchJob::shell(format!("job {at}"))).collect();
+        let jobs: Vec<BatchJob> = (0..8).map(|at| Shell::default().job(format!("job {at}").into())).collect();
         let mut states = vec![State::Ended(Outcome::Exited(3)); 7];
         states.push(State::Ended(Outcome::Exited(0)));
         let counts = Counts { succeeded: 1, failed: 7, ended_before: 3, ..Counts::default() };

@@ -1,6 +1,5 @@
 //! The timeline: a self-contained page with a bar for each attempt.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use crate::queue::{BatchJob, Outcome};
@@ -9,7 +8,7 @@ use gristmill_report::table;
 
 use super::record::Record;
 use gristmill_os::aside::Aside;
-use gristmill_report::text::escape;
+use gristmill_report::text::{counted, escape};
 
 const WIDTH: f64 = 900.0;
 const LANE: f64 = 18.0;
@@ -21,12 +20,8 @@ pub fn check(path: &Path) -> Result<(), Error> {
 
 /// Writes the page.
 pub fn write(path: &Path, page: &str) -> Result<(), Error> {
-    let written = || -> io::Result<()> {
-        let mut aside = Aside::create_file(path)?;
-        aside.file.write_all(page.as_bytes())?;
-        aside.publish()
-    };
-    written().map_err(|source| Error::Output { path: path.to_owned(), source })
+    let written = Aside::create_file(path).and_then(|aside| aside.write(|to| to.write_all(page.as_bytes())));
+    written.map_err(|source| Error::Output { path: path.to_owned(), source })
 }
 
 /// Renders the page.
@@ -69,7 +64,7 @@ pub fn html(jobs: &[BatchJob], records: &[Record]) -> String {
         "<h1>When each program ran</h1><p class='soft'>{} in {:.1} seconds</p>\
          <figure><svg viewBox='0 0 {WIDTH} {height}' role='img'>{bars}</svg>\
          <figcaption>Each bar is a program. Blue: succeeded. Red: failed. Grey: ended on request, or with the queue.</figcaption></figure>{}",
-        if records.len() == 1 { "1 program".to_owned() } else { format!("{} programs", records.len()) },
+        counted(records.len() as u64, "program"),
         span / 1e3,
         table(&columns, records.iter().map(row)),
     );

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gristmill_os::process::end_descendants;
-use gristmill_os::program::{Used, now_ended, reap};
+use gristmill_os::program::{now_ended, reap};
 use gristmill_os::wake::Watch;
 
 use super::admission::Young;
@@ -35,44 +35,6 @@ pub struct Ended {
     pub job: usize,
     /// `None` if it was ended on request.
     pub outcome: Option<Outcome>,
-}
-
-/// A program of which nothing runs any more, or will soon.
-pub struct Gone {
-    pub program: Running,
-    pub took: Duration,
-    pub used: Used,
-    /// It left processes running.
-    pub left_processes: bool,
-}
-
-impl Gone {
-    /// Returns the report on it, and its output.
-    pub fn record(
-        self,
-        outcome: Option<Outcome>,
-        again: bool,
-        is_alone: bool,
-        tier: Option<&'static str>,
-    ) -> (Record, Capture) {
-        let Gone { program, took, used, left_processes } = self;
-        let record = Record {
-            job: program.job,
-            attempt: program.attempt,
-            at_ms: program.at_ms,
-            took,
-            ended_with_queue: is_alone && program.ending == Some(Ending::Killed),
-            again,
-            used,
-            left_processes,
-            folder: program.capture.folder.clone(),
-            tier,
-            chosen: program.chosen(),
-            identity: program.identity,
-            outcome,
-        };
-        (record, program.capture)
-    }
 }
 
 impl<'a> Programs<'a> {
@@ -127,7 +89,7 @@ impl<'a> Programs<'a> {
     }
 
     /// Takes a program out that has ended: of the kernel's table, and with all that it left running.
-    pub fn take(&mut self, job: usize, watch: &Watch) -> io::Result<Gone> {
+    pub fn take(&mut self, job: usize, watch: &Watch) -> io::Result<(usize, Record, Capture)> {
         let program = self.running.remove(&job).expect("it ran");
         watch.remove(&program.started.pidfd)?;
         self.tell_guard(job);
@@ -137,7 +99,20 @@ impl<'a> Programs<'a> {
         if left_processes {
             self.remains.add(group);
         }
-        Ok(Gone { program, took, used, left_processes })
+        let record = Record {
+            job,
+            attempt: program.attempt,
+            at_ms: program.at_ms,
+            took,
+            ended_with_queue: program.ending == Some(Ending::Killed),
+            used,
+            left_processes,
+            folder: program.capture.folder.clone(),
+            chosen: program.chosen(),
+            identity: program.identity,
+            ..Record::default()
+        };
+        Ok((program.slot, record, program.capture))
     }
 
     /// Tells the guard that it need not look after a program any more.

@@ -25,7 +25,7 @@ use super::guard::{INTERRUPTED, Link};
 use super::jobs::Jobs;
 use super::kept::Kept;
 use super::programs::{Ended, Programs};
-use crate::journal_file::Journal;
+use crate::journal_file::{Journal, now_ms};
 use crate::list::List;
 use crate::program::identity::Identity;
 use crate::program::observed::Observed;
@@ -82,7 +82,7 @@ pub struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     pub fn new(
-        reports: &Reports,
+        reports: Reports,
         list: List,
         (before, queue, admission): (Before, Queue, Admission),
         journal: Option<&'a Journal>,
@@ -91,17 +91,18 @@ impl<'a> Runner<'a> {
     ) -> io::Result<Runner<'a>> {
         let watch = Watch::new()?;
         watch.add(&link.signals, Ready::Signal.number())?;
+        let means = Means { freezer, limits: None, observed: Observed::default(), guard: link.tell };
+        let (programs, printer) = (Programs::new(means, reports.output.clone()), Printer::new(reports.style));
         let mut reporter = Reporter::new(reports);
         reporter.expect(list.jobs());
-        let means = Means { freezer, limits: None, observed: Observed::default(), guard: link.tell };
         Ok(Runner {
             jobs: Jobs::new(list, before, queue),
             admission,
             kept: Kept::new(journal),
-            programs: Programs::new(means, reports.output.clone()),
+            programs,
             signals: link.signals,
             watch,
-            printer: Printer::new(reports.style),
+            printer,
             redraw_at: Instant::now(),
             reporter,
             has_halted: false,
@@ -176,7 +177,7 @@ impl<'a> Runner<'a> {
             return Ok(self.jobs.queue.begin());
         }
         let running = self.programs.running.len();
-        if (running == 0 || !self.reporter.quiet)
+        if (running == 0 || !self.reporter.reports.quiet)
             && let Some(news) = self.admission.news(running)
         {
             self.reporter.live.aside(|| tell(news));
@@ -198,7 +199,7 @@ impl<'a> Runner<'a> {
         if halt.ends_running {
             let queue = &self.jobs.queue;
             let count = self.programs.ask_to_end(|job| !queue.runs_anyway(job));
-            if count > 0 && !self.reporter.quiet {
+            if count > 0 && !self.reporter.reports.quiet {
                 let why = if halt.is_of_success { "success" } else { "a failure" };
                 let programs = if count == 1 {
                     "the program that still runs is".into()
@@ -341,8 +342,16 @@ impl<'a> Runner<'a> {
         if !again && !is_lack {
             self.write(&[self.jobs.end_of(job, outcome.clone())]);
         }
-        let attempt = self.jobs.queue.attempts(job);
-        let record = Record::refused((job, attempt), outcome, again, identity, self.reporter.tier());
+        let record = Record {
+            job,
+            attempt: self.jobs.queue.attempts(job),
+            at_ms: now_ms(),
+            outcome: Some(outcome),
+            again,
+            tier: self.reporter.tier(),
+            identity,
+            ..Record::default()
+        };
         self.report_on(slot, record);
     }
 
@@ -370,10 +379,10 @@ impl<'a> Runner<'a> {
     /// Takes out a program whose end is in the journal, and reports on it.
     fn take(&mut self, Ended { job, outcome }: Ended, again: bool) -> io::Result<()> {
         // 3. and 4.
-        let gone = self.programs.take(job, &self.watch)?;
-        self.admission.note_used(gone.used.memory_bytes);
-        let slot = gone.program.slot;
-        let (record, capture) = gone.record(outcome, again, self.is_alone, self.reporter.tier());
+        let (slot, record, capture) = self.programs.take(job, &self.watch)?;
+        self.admission.note_used(record.used.memory_bytes);
+        let ended_with_queue = self.is_alone && record.ended_with_queue;
+        let record = Record { outcome, again, ended_with_queue, tier: self.reporter.tier(), ..record };
         if let Some(Outcome::Incomplete(why)) = &record.outcome {
             let name = short(&self.jobs.all()[job].name);
             self.break_off(format_args!("the output of {name} is incomplete: {why}. No further program begins"));
@@ -467,7 +476,7 @@ impl<'a> Runner<'a> {
             self.jobs.queue.stop();
             let running = self.programs.running.len();
             match self.stops {
-                1 if running > 0 && !self.reporter.quiet => self.reporter.live.aside(|| {
+                1 if running > 0 && !self.reporter.reports.quiet => self.reporter.live.aside(|| {
                     tell(format_args!("no further program begins; {running} still run. Once more ends them"));
                 }),
                 1 => {}

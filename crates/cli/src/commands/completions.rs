@@ -1,12 +1,11 @@
 //! Shell completions and man pages, generated from the definitions of the command line.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::output::aside::Aside;
+use crate::output::aside::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::standard_output::print_bytes;
 
@@ -46,13 +45,7 @@ impl Completions {
 
 fn write_page(folder: &Path, name: &str, command: &Command) -> Result<(), Failure> {
     let path = folder.join(format!("{name}.1"));
-    let mut page = Vec::new();
     // Writing to a Vec cannot fail.
-    let rendered = clap_mangen::Man::new(command.clone()).title(name).render(&mut page);
-    let written = rendered.and_then(|()| {
-        let mut aside = Aside::create(&path)?;
-        aside.file.write_all(&page)?;
-        aside.publish()
-    });
-    written.map_err(|error| Failure::output(&path, error))
+    let man = clap_mangen::Man::new(command.clone()).title(name);
+    WholeFile::begin(&path)?.write(|to| man.render(to))
 }

@@ -26,18 +26,16 @@ Examples:
 impl Histogram {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
-        let mut output = self.common.destination.open([
+        let output = self.common.destination.open([
             ColumnType::Text.named("channel"),
             ColumnType::Integer.named("value"),
             ColumnType::Integer.named("count"),
         ])?;
         let (counts, summary) = gristmill_apps::Histogram::count(runs.input()?, |job| runs.run(job))?;
-        let written = CHANNELS.iter().zip(&counts).try_for_each(|(channel, counts)| {
-            (0..).zip(counts).try_for_each(|(value, count)| {
-                output.row(&[Field::Bytes(channel.as_bytes()), Field::Integer(value), Field::Integer(*count)])
-            })
-        });
-        output.finish(written)?;
+        output.write(CHANNELS.iter().zip(&counts).flat_map(|(channel, counts)| {
+            let row = |(value, count)| [Field::Bytes(channel.as_bytes()), Field::Integer(value), Field::Integer(count)];
+            (0..).zip(counts.iter().copied()).map(row)
+        }))?;
         runs.finish(&summary, "partial counts", "colour values")
     }
 }

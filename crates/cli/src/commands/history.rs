@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use gristmill::{Error, units};
-use gristmill_history::{Account, BYTES_MIN, History as File, Limits, Problem, UNDISTURBED_US};
+use gristmill_history::{BYTES_MIN, History as File, Limits, Problem, UNDISTURBED_US};
 
 use crate::output::aside::write_whole;
 use crate::report::gain;
@@ -13,6 +13,7 @@ use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::{printable, tell};
 use crate::terminal::standard_output::print;
+use gristmill_report::text::counted;
 
 /// List, explain, export or forget what is known of programs
 ///
@@ -98,7 +99,7 @@ impl History {
         if let Some(program) = program.filter(|_| self.forget) {
             match File::open(path)?.forget(program)? {
                 0 => tell(format_args!("nothing is known of {}", printable(program))),
-                count => tell(format_args!("forgot {count} {}", if count == 1 { "program" } else { "programs" })),
+                count => tell(format_args!("forgot {}", counted(count as u64, "program"))),
             }
             return Ok(Ok(()));
         }
@@ -133,7 +134,6 @@ impl History {
         };
         let now_ms = UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64;
         let removed = file.set_limits(limits, now_ms)?;
-        let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         tell(format_args!(
             "of each program and input, the last {} of {} are kept, and {:.1} MB in all; {} removed, {:.1} MB are left",
             counted(limits.runs, "run"),
@@ -153,7 +153,7 @@ impl History {
     fn accounts(&self, file: &File) -> Result<Vec<String>, Problem> {
         let mut lines = Vec::new();
         for account in file.accounts(self.program.as_deref())? {
-            lines.push(line(&account));
+            lines.push(format!("{}: {}", printable(&account.build), account.sentence()));
             if self.program.is_some() {
                 let demands = file.demands(&account.build)?;
                 lines.extend(demands.iter().map(|on| format!("  {}: {}", printable(&on.host), on.sentence())));
@@ -183,9 +183,4 @@ impl History {
         }
         Ok(lines)
     }
-}
-
-/// Returns the line of a program: its build begins with its name.
-fn line(account: &Account) -> String {
-    format!("{}: {}", printable(&account.build), account.sentence())
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use gristmill_apps::Clusters;
 
 use crate::options::tables::{Tables, tell_notes};
-use crate::output::column::{ColumnType, Field, matrix_columns};
+use crate::output::column::{ColumnType, Field, matrix_columns, matrix_fields};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
@@ -65,7 +65,7 @@ impl KMeans {
         let [points] = self.tables.matrices([runs.text(&self.tables.text)?], self.common.job.quiet)?;
         let integers = ["centre", "points"].map(|name| ColumnType::Integer.named(name));
         let columns: Vec<_> = integers.into_iter().chain(matrix_columns(points.columns)).collect();
-        let mut output = self.common.destination.open(columns)?;
+        let output = self.common.destination.open(columns)?;
         let start = match self.start {
             Start::PlusPlus => gristmill_apps::Start::PlusPlus { seed: self.seed.unwrap_or(0) },
             Start::First => gristmill_apps::Start::First,
@@ -76,12 +76,11 @@ impl KMeans {
             ..gristmill_apps::KMeans::new(self.k.get())
         };
         let (clusters, summary) = question.find(&points, |job, state, control| runs.iterate(job, state, control))?;
-        let written = (1..).zip(&clusters.sizes).enumerate().try_for_each(|(row, (number, size))| {
-            let mut fields = vec![Field::Integer(number), Field::Integer(*size)];
-            fields.extend(clusters.centres.row(row).iter().map(|value| Field::Number(*value)));
-            output.row(&fields)
-        });
-        output.finish(written)?;
+        let row = |(row, (number, size)): (usize, (u64, &u64))| {
+            let counts = [Field::Integer(number), Field::Integer(*size)].into_iter();
+            counts.chain(matrix_fields(clusters.centres.row(row))).collect::<Vec<_>>()
+        };
+        output.write((1..).zip(&clusters.sizes).enumerate().map(row))?;
         tell_notes(&notes_on(&clusters), self.common.job.quiet);
         runs.finish(&summary, "partial sums", "sums")
     }

@@ -61,7 +61,7 @@ impl LinearRegression {
     pub fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = JobRunner::new(&self.common)?;
-        let mut output =
+        let output =
             self.common.destination.open([ColumnType::Text.named("name"), ColumnType::Number.named("value")])?;
         let mut input = match self.input_format {
             Some(PairFormat::Pairs) if self.tables.text.is_named() => {
@@ -97,10 +97,7 @@ impl LinearRegression {
         }
         let r = line.r.unwrap_or(f64::NAN);
         let rows = [("n", line.n as f64), ("slope", line.slope), ("intercept", line.intercept), ("r", r)];
-        let written = rows
-            .iter()
-            .try_for_each(|(name, value)| output.row(&[Field::Bytes(name.as_bytes()), Field::Number(*value)]));
-        output.finish(written)?;
+        output.write(rows.map(|(name, value)| [Field::Bytes(name.as_bytes()), Field::Number(value)]))?;
         runs.finish(&summary, "partial sums", "sums")
     }
 

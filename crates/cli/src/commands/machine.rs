@@ -1,6 +1,5 @@
 //! `gristmill machine`: shows the card of this machine and its ceilings.
 
-use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -125,7 +124,7 @@ fn json(card: &Card, all: &[Ceilings]) -> String {
 
 fn text(card: &Card, all: &[Ceilings]) -> String {
     let mut text = String::new();
-    let mut put = |line: String| writeln!(text, "{line}").expect("a string takes everything");
+    let mut put = |line: String| text.push_str(&format!("{line}\n"));
     for (name, value) in card.facts() {
         put(format!("{name:<15}{value}"));
     }

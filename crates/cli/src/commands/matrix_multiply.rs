@@ -9,8 +9,8 @@ use gristmill_apps::{Overflow, Product};
 
 use crate::options::inputs::INPUT;
 use crate::options::tables::Tables;
-use crate::output::aside::Aside;
-use crate::output::column::{ColumnType, Field, matrix_columns};
+use crate::output::aside::WholeFile;
+use crate::output::column::{ColumnType, Field, matrix_columns, matrix_fields};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;
@@ -90,7 +90,7 @@ impl MatrixMultiply {
         };
         let summary = match (self.print, self.common.destination.npy()) {
             (Print::Summary, _) => {
-                let mut output = self
+                let output = self
                     .common
                     .destination
                     .open([ColumnType::Text.named("name"), ColumnType::Number.named("value")])?;
@@ -105,26 +105,21 @@ impl MatrixMultiply {
                 if let Some((name, _)) = numbers.iter().find(|(_, number)| !number.is_finite()) {
                     return Err(too_large(format_args!("the {name} of the product"), Overflow::Result));
                 }
-                let rows = numbers.iter().map(|(name, number)| [Field::Bytes(name.as_bytes()), Field::Number(*number)]);
-                let written = { rows }.try_for_each(|row| output.row(&row));
-                output.finish(written)?;
+                output.write(numbers.map(|(name, number)| [Field::Bytes(name.as_bytes()), Field::Number(number)]))?;
                 summary
             }
             (Print::Product, Some(path)) => {
-                let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
+                let file = WholeFile::begin(path)?;
                 let (mut product, summary) = multiply()?;
-                write_npy(aside, &mut product).map_err(|source| Failure::output(path, source))?;
+                file.write(|to| write_npy(to, &mut product))?;
                 summary
             }
             (Print::Product, None) => {
-                let mut output = self.common.destination.open(matrix_columns(b.columns).collect::<Vec<_>>())?;
+                let output = self.common.destination.open(matrix_columns(b.columns).collect::<Vec<_>>())?;
                 let (mut product, summary) = multiply()?;
                 let columns = product.columns;
-                let written = product
-                    .values()
-                    .chunks_exact(columns)
-                    .try_for_each(|row| output.row(&row.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>()));
-                output.finish(written)?;
+                output
+                    .write(product.values().chunks_exact(columns).map(|row| matrix_fields(row).collect::<Vec<_>>()))?;
                 summary
             }
         };
@@ -132,13 +127,7 @@ impl MatrixMultiply {
     }
 }
 
-fn write_npy(mut aside: Aside, product: &mut Product) -> std::io::Result<()> {
-    aside.file.write_all(&gristmill_apps::npy_header(product.rows, product.columns))?;
-    let mut bytes = Vec::with_capacity(64 << 10);
-    for values in product.values().chunks(8 << 10) {
-        bytes.clear();
-        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        aside.file.write_all(&bytes)?;
-    }
-    aside.publish()
+fn write_npy(to: &mut dyn Write, product: &mut Product) -> std::io::Result<()> {
+    to.write_all(&gristmill_apps::npy_header(product.rows, product.columns))?;
+    product.values().iter().try_for_each(|value| to.write_all(&value.to_le_bytes()))
 }

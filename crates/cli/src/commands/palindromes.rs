@@ -107,11 +107,10 @@ impl Palindromes {
     }
 
     fn print_total(&self, counts: impl Iterator<Item = u64>) -> Result<(), Failure> {
-        let mut output =
+        let output =
             self.common.destination.open([ColumnType::Text.named("name"), ColumnType::Integer.named("palindromes")])?;
         let total = gristmill_apps::Palindromes::total(counts).map_err(|why| too_large("total", why))?;
-        let written = output.row(&[Field::Bytes(b"total"), Field::Integer(total)]);
-        output.finish(written)
+        output.write([[Field::Bytes(b"total"), Field::Integer(total)]])
     }
 
     pub fn run(&self) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 
 use crate::options::tables::Tables;
-use crate::output::column::{ColumnType, Field, matrix_columns};
+use crate::output::column::{ColumnType, Field, matrix_columns, matrix_fields};
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, refuse};
 use crate::terminal::failure::Failure;
@@ -71,7 +71,7 @@ impl Pca {
         if self.print != Print::Means {
             columns.extend(matrix_columns(data.columns));
         }
-        let mut output = self.common.destination.open(columns)?;
+        let output = self.common.destination.open(columns)?;
         let components = if self.print == Print::Components {
             self.components.map_or(3, NonZeroUsize::get).min(data.columns)
         } else {
@@ -81,22 +81,20 @@ impl Pca {
         if self.print == Print::Covariances && pca.is_too_small {
             return Err(gristmill_apps::Pca::too_small().into());
         }
-        let numbers = |values: &[f64]| values.iter().map(|value| Field::Number(*value)).collect::<Vec<_>>();
-        let written = match self.print {
-            Print::Components => (1..).zip(&pca.components).try_for_each(|(number, component)| {
-                let mut fields =
-                    vec![Field::Integer(number), Field::Number(component.variance), Field::Number(component.share)];
-                fields.extend(numbers(&component.direction));
-                output.row(&fields)
-            }),
-            Print::Means => (1..)
-                .zip(&pca.means)
-                .try_for_each(|(number, mean)| output.row(&[Field::Integer(number), Field::Number(*mean)])),
+        let rows: Box<dyn Iterator<Item = Vec<Field<'_>>>> = match self.print {
+            Print::Components => Box::new((1..).zip(&pca.components).map(|(number, component)| {
+                let numbers = [component.variance, component.share].map(Field::Number);
+                let first = [Field::Integer(number)].into_iter().chain(numbers);
+                first.chain(matrix_fields(&component.direction)).collect()
+            })),
+            Print::Means => {
+                Box::new((1..).zip(&pca.means).map(|(number, mean)| vec![Field::Integer(number), Field::Number(*mean)]))
+            }
             Print::Covariances => {
-                (0..pca.covariance.rows).try_for_each(|row| output.row(&numbers(pca.covariance.row(row))))
+                Box::new((0..pca.covariance.rows).map(|row| matrix_fields(pca.covariance.row(row)).collect()))
             }
         };
-        output.finish(written)?;
+        output.write(rows)?;
         runs.finish(&summary, "pieces of rows", "pieces")
     }
 }

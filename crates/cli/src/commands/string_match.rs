@@ -40,7 +40,7 @@ impl StringMatch {
     pub fn run(&self) -> Result<(), Failure> {
         let runs = JobRunner::new(&self.common)?;
         let input = runs.reads("--keys", &self.keys)?;
-        let mut output =
+        let output =
             self.common.destination.open([ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")])?;
         let keys = Keys::read_from(&self.keys, input)?;
         if self.text.is_named() && !keys.are_utf8() {
@@ -49,9 +49,7 @@ impl StringMatch {
             return Err(Failure::Application(gristmill_apps::Error::File { path, what: what.to_owned() }));
         }
         let (counts, summary) = keys.count(runs.text(&self.text)?, |job| runs.run(job))?;
-        let written =
-            counts.iter().try_for_each(|(key, count)| output.row(&[Field::Bytes(key), Field::Integer(*count)]));
-        output.finish(written)?;
+        output.write(counts.iter().map(|(key, count)| [Field::Bytes(key), Field::Integer(*count)]))?;
         runs.finish(&summary, "matches", "keys found")
     }
 }

@@ -52,6 +52,11 @@ pub fn matrix_columns(columns: usize) -> impl Iterator<Item = Column> {
     (1..=columns).map(|number| ColumnType::Number.named(format!("x{number}")))
 }
 
+/// Returns the fields of a row of a matrix.
+pub fn matrix_fields(row: &[f64]) -> impl Iterator<Item = Field<'static>> {
+    row.iter().map(|value| Field::Number(*value))
+}
+
 /// One field of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Field<'r> {
@@ -73,20 +78,8 @@ impl<'r> From<&'r [u8]> for Field<'r> {
     }
 }
 
-impl From<u64> for Field<'_> {
-    fn from(integer: u64) -> Self {
-        Field::Integer(integer)
-    }
-}
-
 impl From<u32> for Field<'_> {
     fn from(integer: u32) -> Self {
         Field::Integer(integer.into())
-    }
-}
-
-impl From<f64> for Field<'_> {
-    fn from(number: f64) -> Self {
-        Field::Number(number)
     }
 }

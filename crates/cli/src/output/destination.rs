@@ -252,6 +252,12 @@ impl Output {
     pub fn finish(self, rows_written: io::Result<()>) -> Result<(), Failure> {
         self.place.publish(self.rows.finish(rows_written))
     }
+
+    /// Writes all rows, and completes the output.
+    pub fn write<'r, R: AsRef<[Field<'r>]>>(mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Failure> {
+        let written = rows.into_iter().try_for_each(|row| self.row(row.as_ref()));
+        self.finish(written)
+    }
 }
 
 /// The name of a destination in messages, and the unnamed file.

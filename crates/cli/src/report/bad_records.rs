@@ -1,24 +1,23 @@
 //! The file of bad records and files: a line of JSON for each, with its place, its cause, and the record itself.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use gristmill::{BadFile, BadRecord};
 use serde_json::{Value, json};
 
-use crate::output::aside::Aside;
+use crate::output::aside::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::settings::as_options;
+use gristmill_report::text::counted;
 
 /// The file, written when the job has ended. It appears only if something was set aside.
 pub struct BadRecords {
-    path: PathBuf,
+    file: WholeFile,
     /// Whether the path is [`unused_name`].
     is_default: bool,
-    aside: Aside,
     found: RefCell<Vec<BadRecord>>,
 }
 
@@ -26,8 +25,7 @@ impl BadRecords {
     /// Begins the file, so that a failure to write shows before the job begins. If `is_default`, it gets another
     /// [`unused_name`] if somebody makes a file at `path` meanwhile.
     pub fn open(path: &Path, is_default: bool) -> Result<BadRecords, Failure> {
-        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(BadRecords { path: path.to_owned(), is_default, aside, found: RefCell::default() })
+        Ok(BadRecords { file: WholeFile::begin(path)?, is_default, found: RefCell::default() })
     }
 
     /// Adds the records that one job has set aside.
@@ -37,33 +35,21 @@ impl BadRecords {
 
     /// Writes the file, and reports it unless `quiet`.
     pub fn finish(self, files: &[BadFile], quiet: bool) -> Result<(), Failure> {
-        if self.is_default && is_there(&self.path) {
+        if self.is_default && is_there(&self.file.path) {
             let anew = BadRecords::open(&unused_name(), false)?;
             anew.take(&self.found.take());
             return anew.finish(files, quiet);
         }
-        let BadRecords { path, aside, found, .. } = self;
-        let found = found.into_inner();
+        let found = self.found.into_inner();
         if found.is_empty() && files.is_empty() {
             return Ok(());
         }
-        let written = || -> io::Result<()> {
-            let mut to = BufWriter::new(&aside.file);
-            files.iter().try_for_each(|file| writeln!(to, "{}", line_of_file(file)))?;
-            found.iter().try_for_each(|bad| writeln!(to, "{}", line_of_record(bad)))?;
-            to.flush()?;
-            drop(to);
-            aside.publish()
-        };
-        written().map_err(|source| Failure::output(&path, source))?;
+        let path = self.file.path.clone();
+        let mut lines = files.iter().map(line_of_file).chain(found.iter().map(line_of_record));
+        self.file.write(|to| lines.try_for_each(|line| writeln!(to, "{line}")))?;
         if !quiet {
-            let count = |count: usize, what: &str| match count {
-                0 => None,
-                1 => Some(format!("1 {what}")),
-                count => Some(format!("{count} {what}s")),
-            };
-            let what: Vec<_> =
-                [count(files.len(), "file"), count(found.len(), "record")].into_iter().flatten().collect();
+            let both = [(files.len(), "file"), (found.len(), "record")].into_iter().filter(|(count, _)| *count > 0);
+            let what: Vec<String> = both.map(|(count, noun)| counted(count as u64, noun)).collect();
             let were = if files.len() + found.len() == 1 { "was" } else { "were" };
             let (what, path) = (what.join(" and "), path.display());
             tell(format_args!("{what} {were} set aside and not counted; {path} says which and why"));

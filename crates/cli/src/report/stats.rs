@@ -3,21 +3,21 @@
 //! CSV has one row per number, `worker,role,name,value`, so a new counter does not move a column. The worker `job`
 //! stands for the whole run. JSON has the same names, nested.
 
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
-use gristmill::{COUNTS, NodeReads, PHASES, Summary, Worker};
+use gristmill::{COUNTS, NodeReads, PHASES, Summary};
 use gristmill_os::allocations::Allocations;
+use gristmill_report::timeline::role;
 use serde_json::{Map, Value, json};
 
-use crate::output::aside::Aside;
+use crate::output::aside::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::printable;
 
 /// The statistics file, written when the job has ended.
 pub struct Stats {
-    path: PathBuf,
-    aside: Aside,
+    file: WholeFile,
     form: Form,
 }
 
@@ -43,8 +43,7 @@ impl Stats {
                 )));
             }
         };
-        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(Stats { path: path.to_owned(), aside, form })
+        Ok(Stats { file: WholeFile::begin(path)?, form })
     }
 
     /// Writes the file. `files` is the number of files of the input, `bad_files` that of files set aside before the
@@ -59,15 +58,7 @@ impl Stats {
 
     /// Writes the file by a function.
     pub fn write(self, write: impl FnOnce(Form, &mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-        let Stats { path, aside, form } = self;
-        let written = || -> io::Result<()> {
-            let mut to = BufWriter::new(&aside.file);
-            write(form, &mut to)?;
-            to.flush()?;
-            drop(to);
-            aside.publish()
-        };
-        written().map_err(|source| Failure::output(&path, source))
+        self.file.write(|to| write(self.form, to))
     }
 }
 
@@ -93,14 +84,6 @@ fn of_job(summary: &Summary, files: u64, bad_files: u64) -> [(&'static str, u64)
     ]
 }
 
-fn role(worker: &Worker) -> &'static str {
-    match (worker.maps, worker.reduces) {
-        (true, true) => "map+reduce",
-        (true, false) => "map",
-        (false, _) => "reduce",
-    }
-}
-
 fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "worker,role,name,value")?;
     for (name, value) in of_job {
@@ -110,7 +93,7 @@ fn csv(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) ->
         writeln!(to, "job,,node_{memory}_read_by_{reader}_bytes,{bytes}")?;
     }
     for worker in &summary.workers {
-        let (number, role) = (worker.number, role(worker));
+        let (number, role) = (worker.number, role(worker.maps, worker.reduces));
         for phase in PHASES {
             writeln!(to, "{number},{role},{}_ns,{}", phase.name(), worker.counters.time_ns(phase))?;
             writeln!(to, "{number},{role},{}_calls,{}", phase.name(), worker.counters.calls(phase))?;
@@ -147,7 +130,7 @@ fn json(of_job: &[(&'static str, u64)], summary: &Summary, to: &mut dyn Write) -
                 .collect();
             let counts: Map<String, Value> =
                 COUNTS.map(|count| (count.name().to_owned(), counters.get(count).into())).into_iter().collect();
-            json!({ "worker": worker.number, "role": role(worker), "phases": phases, "counts": counts })
+            json!({ "worker": worker.number, "role": role(worker.maps, worker.reduces), "phases": phases, "counts": counts })
         })
         .collect();
     serde_json::to_writer_pretty(&mut *to, &json!({ "job": job, "workers": workers }))?;

@@ -1,20 +1,18 @@
 //! The timeline of a run as a page (`--timeline`).
 
 use std::cell::RefCell;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gristmill::Summary;
 use gristmill_report::timeline::{TimelineJob, page};
 
-use crate::output::aside::Aside;
+use crate::output::aside::WholeFile;
 use crate::terminal::failure::Failure;
 
 /// The page, written when the last job has ended.
 pub struct Timeline {
-    path: PathBuf,
-    aside: Aside,
+    file: WholeFile,
     /// When the command began its work.
     since: Instant,
     /// The jobs so far, each with its beginning.
@@ -27,8 +25,7 @@ impl Timeline {
         if path.extension().is_none_or(|extension| extension != "html") {
             return Err(Failure::Usage(format!("{} is not .html: --timeline writes a page", path.display())));
         }
-        let aside = Aside::create(path).map_err(|source| Failure::output(path, source))?;
-        Ok(Timeline { path: path.to_owned(), aside, since: Instant::now(), jobs: RefCell::default() })
+        Ok(Timeline { file: WholeFile::begin(path)?, since: Instant::now(), jobs: RefCell::default() })
     }
 
     /// Keeps the timeline of a job that has just ended.
@@ -41,8 +38,7 @@ impl Timeline {
 
     /// Writes the file.
     pub fn finish(self) -> Result<(), Failure> {
-        let Timeline { path, mut aside, jobs, .. } = self;
-        let jobs = jobs.into_inner();
+        let jobs = self.jobs.into_inner();
         let runs: Vec<TimelineJob<'_>> = jobs
             .iter()
             .enumerate()
@@ -53,10 +49,6 @@ impl Timeline {
             .collect();
         let command: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let page = page(&format!("gristmill {}", command.join(" ")), &runs);
-        let written = || -> io::Result<()> {
-            aside.file.write_all(page.as_bytes())?;
-            aside.publish()
-        };
-        written().map_err(|source| Failure::output(path, source))
+        self.file.write(|to| to.write_all(page.as_bytes()))
     }
 }

@@ -182,28 +182,16 @@ impl<'o> JobRunner<'o> {
     }
 
     /// Runs one job and writes the pairs of its result as rows, selected and ordered by `ranking`.
-    pub fn write<J: MapReduce>(
+    pub fn write<J: MapReduce<Value = u64>>(
         &self,
         job: Job<'_, J>,
         ranking: &Ranking,
-        mut output: Output,
+        output: Output,
     ) -> Result<Summary, Failure>
     where
         for<'r> <J::Key as Datum>::Ref<'r>: Into<Field<'r>>,
-        for<'r> <J::Value as Datum>::Ref<'r>: Into<Field<'r>>,
     {
-        let mut written = Ok(());
-        let summary = self.visit(
-            job,
-            ranking,
-            |_| true,
-            |key, value| {
-                written = output.row(&[key.into(), value.into()]);
-                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            },
-        )?;
-        output.finish(written)?;
-        Ok(summary)
+        self.write_fields(job, ranking, |_| true, output, |_, count| Ok(Some(Field::Integer(count))))
     }
 
     /// Does the same with a function for the second field of each row: `None` means no row, an error that no field
@@ -240,7 +228,7 @@ impl<'o> JobRunner<'o> {
 
     /// Runs one job and visits the pairs of its result, selected and ordered by `ranking`. One pair may not be a row
     /// if it is greater than all others: `is_row` tells. That pair is visited whatever the ranking.
-    pub fn visit<J: MapReduce>(
+    fn visit<J: MapReduce>(
         &self,
         job: Job<'_, J>,
         ranking: &Ranking,

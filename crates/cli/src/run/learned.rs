@@ -15,7 +15,7 @@ use clap::parser::ValueSource;
 use gristmill::{Trial, units};
 use gristmill_batch::digest;
 use gristmill_history::{Asked, History, Measured, Problem, Question};
-use gristmill_os::machine::host_name;
+use gristmill_os::machine::{host_name, processors};
 
 /// Options that do not belong to the question: what the plan chooses, the place of input and output, and reports.
 const OTHER: [&str; 12] = [
@@ -82,7 +82,8 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
     }
     let history = History::open(path)?;
     let Some(asked) = asked(words) else { return Ok(Vec::new()) };
-    let times = history.measured(&host_name(), &asked.question, processors(), files, input_bytes)?;
+    let processors = processors().usable as u64;
+    let times = history.measured(&host_name(), &asked.question, processors, files, input_bytes)?;
     let trial = |time: &Measured| Trial {
         workers: time.workers as usize,
         map_at_once: time.map_at_once.map(|count| count as usize),
@@ -90,11 +91,6 @@ pub fn trials(path: &Path, words: &[OsString], files: u64, input_bytes: u64) -> 
         seconds: time.seconds,
     };
     Ok(times.iter().map(trial).collect())
-}
-
-/// Returns the number of processors that this process may use.
-fn processors() -> u64 {
-    gristmill_os::machine::processors().usable as u64
 }
 
 #[cfg(test)]

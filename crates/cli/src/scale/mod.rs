@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use gristmill::{Error, units};
 use gristmill_scale::{Parameter, Report, Request};
 
-use crate::output::aside::{Aside, write_whole};
+use crate::output::aside::{WholeFile, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
@@ -140,7 +140,7 @@ impl Scale {
         let (output, json, keep_going) = (self.output.clone(), self.json, self.keep_going);
         // Minutes of measurements would be lost if the page could not be written.
         if let Some(path) = &output {
-            Aside::create(path).map_err(|source| Failure::output(path, source))?;
+            WholeFile::begin(path)?;
         }
         let report = match &self.from {
             Some(path) => analyse(path, self.processors)?,

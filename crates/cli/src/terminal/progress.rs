@@ -11,6 +11,7 @@ use gristmill::{Count, Counters, InputNews, LeftOut, Progress, Summary};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::messages::{self, tell};
+use gristmill_report::text::counted;
 
 /// Jobs shorter than this need no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -206,10 +207,6 @@ fn end(copying: &OnceLock<ProgressBar>) {
     }
 }
 
-fn workers(number: usize) -> String {
-    if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
-}
-
 /// Formats `95.4 MiB of 1.2 GiB, 307.7 MiB/s, 4s left, 2 workers`.
 fn message(progress: Progress, unit: Unit, rate: Option<f64>) -> String {
     let Progress { done_bytes, total_bytes, .. } = progress;
@@ -224,7 +221,7 @@ fn message(progress: Progress, unit: Unit, rate: Option<f64>) -> String {
         let left = humantime::format_duration(left);
         message.push_str(&format!(", {}/s, {left} left", HumanBytes(rate as u64)));
     }
-    message.push_str(&format!(", {}", workers(progress.workers)));
+    message.push_str(&format!(", {}", counted(progress.workers as u64, "worker")));
     if progress.deaths > 0 {
         message.push_str(&format!(", {} replaced", progress.deaths));
     }
@@ -239,14 +236,14 @@ fn message(progress: Progress, unit: Unit, rate: Option<f64>) -> String {
 
 /// Formats `16,337,462 words (1,734,022 distinct) in 95.4 MiB, 0.31 s, 307.7 MiB/s, 2 workers`.
 fn line(summary: &Summary, unit: Unit, besides: Besides, pairs: &str, keys: &str) -> String {
-    let counted = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
+    let counters = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
     let seconds = summary.wall_ns as f64 / 1e9;
     // Pairs of a dead worker are counted again when its successor emits them.
     let about = if summary.deaths.is_empty() { "" } else { "about " };
     let mut line = format!(
         "{about}{} {pairs} ({about}{} {keys})",
-        HumanCount(counted.get(Count::PairsEmitted).saturating_sub(besides.pairs)),
-        HumanCount(counted.get(Count::Keys).saturating_sub(besides.keys)),
+        HumanCount(counters.get(Count::PairsEmitted).saturating_sub(besides.pairs)),
+        HumanCount(counters.get(Count::Keys).saturating_sub(besides.keys)),
     );
     let took = match unit {
         Unit::Bytes => {
@@ -256,7 +253,7 @@ fn line(summary: &Summary, unit: Unit, besides: Besides, pairs: &str, keys: &str
         Unit::Share => format!(", {seconds:.2} s"),
         Unit::Steps(_) => format!(", {} steps, {seconds:.2} s", summary.steps),
     };
-    line.push_str(&format!("{took}, {}", workers(summary.workers.len() - summary.deaths.len())));
+    line.push_str(&format!("{took}, {}", counted((summary.workers.len() - summary.deaths.len()) as u64, "worker")));
     if !summary.deaths.is_empty() {
         line.push_str(&format!(", {} replaced", summary.deaths.len()));
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -40,26 +39,10 @@ pub const PROGRAM: &str = match (option_env!("CARGO_BIN_EXE_gristmill"), option_
 pub fn gristmill<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).stdin(Stdio::null());
-    heeding_signals(&mut command);
+    // Tests of `make test &` waited for ever for a queue that rightly ignored Ctrl-C. No test sends SIGHUP, so a run
+    // under `nohup` survives its terminal.
+    gristmill_os::signals::heed(&mut command);
     command
-}
-
-/// Makes a program heed the signals that tests send, however the tests were started.
-///
-/// What a shell starts in the background ignores SIGINT and SIGQUIT, and so do its children: tests of `make test &`
-/// waited for ever for a queue that rightly ignored Ctrl-C. No test sends SIGHUP, so a run under `nohup` survives its
-/// terminal.
-fn heeding_signals(command: &mut Command) {
-    // SAFETY: signal() may be called between fork and exec, and the default disposition runs no code.
-    #[allow(unsafe_code)]
-    unsafe {
-        command.pre_exec(|| {
-            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            Ok(())
-        });
-    }
 }
 
 /// Returns `gristmill word-count` with empty standard input and two workers.

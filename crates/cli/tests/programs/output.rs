@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use gristmill_batch::queue::{BatchJob, Outcome, Past, keys};
+use gristmill_batch::queue::{Keys, Outcome, Past, Shell};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -286,7 +286,8 @@ fn every_byte_is_kept_whatever_is_killed_or_stopped() {
     let journal = dir.path().join("journal");
     let past = || Past::read(&fs::read(&journal).unwrap_or_default()).expect("a journal");
     let here = dir.path().canonicalize().expect("there");
-    let keys = keys(&lines.lines().map(|line| BatchJob::shell(line).in_folder(&here)).collect::<Vec<_>>());
+    let (mut keys, shell) = (Keys::default(), Shell::default());
+    let keys: Vec<String> = lines.lines().map(|line| keys.of(&shell.job(line.into()).in_folder(&here))).collect();
     for round in 0.. {
         assert!(round < 200, "it never ends");
         let words = ["batch", "jobs", "--journal", "journal", "--resume-failed", "--keep-going", "-j4", "--no-history"];

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use gristmill_batch::queue::{BatchJob, Outcome, Past, keys};
+use gristmill_batch::queue::{Keys, Outcome, Past, Shell};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::command::{complaint, gristmill};
@@ -348,7 +348,8 @@ fn a_queue_killed_at_any_moment_leaves_nothing_stopped_lost_or_run_twice() {
         let lines: Vec<String> =
             (0..12).map(|job| format!("echo {job} >> {path}/begun; sleep 0.00{}; exit {}", job % 7, job % 3)).collect();
         let here = dir.path().canonicalize().expect("there");
-        let keys = keys(&lines.iter().map(|line| BatchJob::shell(line).in_folder(&here)).collect::<Vec<_>>());
+        let (mut keys, shell) = (Keys::default(), Shell::default());
+        let keys: Vec<String> = lines.iter().map(|line| keys.of(&shell.job(line.into()).in_folder(&here))).collect();
         fs::write(dir.path().join("jobs.txt"), lines.join("\n")).expect("written");
         let past = || Past::read(&fs::read(dir.path().join("journal")).unwrap_or_default()).expect("a journal");
         let lines_begun = || fs::read_to_string(dir.path().join("begun")).unwrap_or_default();

@@ -8,7 +8,6 @@ pub mod random_case;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -79,17 +78,7 @@ pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
         .stdin(Stdio::null())
         .stdout(out.try_clone().expect("a second descriptor"))
         .stderr(out);
-    // A process that a shell starts in the background ignores SIGINT and SIGQUIT, and so do its children.
-    // SAFETY: signal() may be called between fork and exec.
-    #[allow(unsafe_code)]
-    unsafe {
-        command.pre_exec(|| {
-            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            Ok(())
-        });
-    }
+    gristmill_os::signals::heed(&mut command);
     let child = command.spawn().expect("this program starts again");
     Watched { child, mark, temp }
 }

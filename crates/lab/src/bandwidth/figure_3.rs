@@ -1,7 +1,7 @@
 //! Figure 3: the share of its speed that a program keeps, by the three states of little contention.
 
 use fastrand::Rng;
-use gristmill_schedule::{Choice, Decision, Little, Machine, Thresholds};
+use gristmill_schedule::{Choice, Decision, Little, Machine, states};
 
 use super::group::Programs;
 use super::paper::{ALONE_US, BENCHMARKS};
@@ -39,7 +39,7 @@ pub fn figure_3(bus: Bus, seed: u64, count: usize) -> Vec<Point> {
             let Some(quantum) = quantum.filter(|quantum| quantum.ended.is_empty()) else { break };
             begin = quantum.arrived.iter().map(|arrival| arrival.id).collect();
             let used: Vec<f64> = machine.truth().iter().map(|truth| truth.used).collect();
-            let states = Thresholds::default().states(&used, used.iter().sum(), 0.0, ground.bus.peak);
+            let states = states(&used, used.iter().sum(), 0.0, ground.bus.peak);
             let system = used.iter().sum::<f64>() / ground.bus.peak;
             points.extend(machine.truth().iter().zip(states).map(|(truth, state)| Point {
                 own: truth.used / ground.bus.peak,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use gristmill_schedule::{Learned, Learning, Little, Machine, Scheduler, Settings, Store};
+use gristmill_schedule::{COVERAGE_MIN, Learned, Learning, Little, Machine, Scheduler, Settings, Store};
 
 use super::group::Programs;
 use super::paper::BENCHMARKS;
@@ -65,7 +65,7 @@ pub fn table_2(
             let store = scheduler.knowledge().store();
             for benchmark in &BENCHMARKS {
                 let (executed, accuracy) = known(store, benchmark.name, programs.alone_us);
-                if executed > 0 && store.coverage(benchmark.name) >= Learning::default().coverage_min {
+                if executed > 0 && store.coverage(benchmark.name) >= COVERAGE_MIN {
                     covered.entry(benchmark.name).or_insert((executed, accuracy));
                 }
             }

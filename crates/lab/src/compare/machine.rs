@@ -1,10 +1,11 @@
 //! The machine on which measurements are made.
 
 use std::fs;
+use std::path::Path;
 
 use gristmill_counters::card::Card;
 use gristmill_counters::load::pressure;
-use gristmill_os::machine::{Processors, l2_cache_bytes};
+use gristmill_os::machine::{Processors, cpus_allowed, size_bytes};
 
 /// The description of a machine.
 pub struct MachineFacts {
@@ -43,4 +44,20 @@ impl MachineFacts {
         ];
         MachineFacts { processors, facts }
     }
+}
+
+/// The bytes of the second-level cache, if known.
+///
+/// It is that of the first processor allowed to this thread.
+fn l2_cache_bytes() -> Option<usize> {
+    let cpu = *cpus_allowed().ok()?.first()?;
+    cache_bytes(Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cache")), "2")
+}
+
+fn cache_bytes(dir: &Path, level: &str) -> Option<usize> {
+    fs::read_dir(dir).ok()?.filter_map(Result::ok).find_map(|index| {
+        let read = |name| fs::read_to_string(index.path().join(name)).ok();
+        let holds_data = read("type")?.trim() != "Instruction";
+        (holds_data && read("level")?.trim() == level).then(|| size_bytes(&read("size")?))?
+    })
 }

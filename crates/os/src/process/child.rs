@@ -1,6 +1,5 @@
 //! A worker process: fork, watch, end.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::mem;
@@ -8,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::ptr::null_mut;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -21,6 +19,7 @@ use crate::allocations;
 use crate::cgroup::oom_kills;
 use crate::ended::{Ended, become_worker, new_number};
 use crate::process::death::Death;
+use crate::signals::{dispose, empty_set, set_mask};
 
 /// The exit status of a worker whose body panicked; the standard library's own for a panic.
 pub const PANICKED: i32 = 101;
@@ -44,38 +43,21 @@ pub fn threads_in_this_process() -> io::Result<usize> {
 }
 
 /// A worker could not be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     /// This process runs more than one thread. A fork copies only the thread that calls it; a lock
     /// that another holds at that moment (the allocator's, say) would stay locked in the copy.
+    #[error(
+        "cannot fork a worker: this process runs {count} threads, and a fork is safe only with one. \
+         Start the workers before the first thread, or use threads as workers."
+    )]
     ThreadsRunning {
         /// The count of threads, including the calling one.
         count: usize,
     },
     /// The kernel refused, for example because there are too many processes or open files.
-    Kernel(io::Error),
-}
-
-impl fmt::Display for ForkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ForkError::ThreadsRunning { count } => write!(
-                f,
-                "cannot fork a worker: this process runs {count} threads, and a fork is safe only with one. \
-                 Start the workers before the first thread, or use threads as workers."
-            ),
-            ForkError::Kernel(error) => write!(f, "cannot start a worker process: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ForkError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ForkError::ThreadsRunning { .. } => None,
-            ForkError::Kernel(error) => Some(error),
-        }
-    }
+    #[error("cannot start a worker process: {0}")]
+    Kernel(#[source] io::Error),
 }
 
 /// Starts a worker: a copy of this process that runs `body` and ends with its result as exit status.
@@ -152,11 +134,11 @@ pub fn fork_worker_of(oom_kills_before: OomKills, body: impl FnOnce() -> i32) ->
         }
         -1 => {
             let error = io::Error::last_os_error();
-            set_signal_mask(&mask);
+            set_mask(&mask);
             Err(ForkError::Kernel(error))
         }
         pid => {
-            set_signal_mask(&mask);
+            set_mask(&mask);
             let pid = Pid::from_raw(pid).expect("fork gives the parent a pid above 0");
             Child::adopt(pid, number, oom_kills_before).map_err(ForkError::Kernel)
         }
@@ -185,16 +167,9 @@ fn work(parent: Pid, body: impl FnOnce() -> i32) -> ! {
     if bound_to_parent.is_err() || getppid() != Some(parent) {
         exit_at_once(1);
     }
-    for (signal, disposition) in [
-        (libc::SIGINT, libc::SIG_DFL),
-        (libc::SIGTERM, libc::SIG_DFL),
-        (libc::SIGPIPE, libc::SIG_IGN),
-        (libc::SIGXFSZ, libc::SIG_IGN),
-    ] {
-        // SAFETY: neither disposition runs code of ours. It cannot fail for these signals.
-        unsafe { libc::signal(signal, disposition) };
-    }
-    set_signal_mask(&empty_signal_set());
+    dispose(&[libc::SIGINT, libc::SIGTERM], libc::SIG_DFL);
+    dispose(&[libc::SIGPIPE, libc::SIGXFSZ], libc::SIG_IGN);
+    set_mask(&empty_set());
     let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(code) => code,
         Err(payload) => {
@@ -213,29 +188,15 @@ fn exit_at_once(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-fn empty_signal_set() -> libc::sigset_t {
-    let mut set = mem::MaybeUninit::uninit();
-    // SAFETY: `sigemptyset` initialises the set behind this valid pointer, and cannot fail.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        set.assume_init()
-    }
-}
-
 /// Blocks all signals for this thread and returns the mask before.
 fn block_signals() -> libc::sigset_t {
-    let (mut all, mut before) = (empty_signal_set(), empty_signal_set());
+    let (mut all, mut before) = (empty_set(), empty_set());
     // SAFETY: three valid pointers; the call can only fail for a bad `how`.
     unsafe {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
     }
     before
-}
-
-fn set_signal_mask(mask: &libc::sigset_t) {
-    // SAFETY: a valid pointer, and null where the old mask is not wanted.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, null_mut()) };
 }
 
 /// A worker process, as its parent sees it. A drop kills and reaps it.

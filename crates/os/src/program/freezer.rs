@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use crate::cgroup::hierarchies;
+
 /// The kind of groups that can be made here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freezer {
@@ -43,15 +45,6 @@ impl Freezer {
             freezer.remove();
         }
         Freezer::Sessions
-    }
-
-    /// A sentence part that names the kind.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Freezer::V2(_) => "cgroup v2",
-            Freezer::V1(_) => "cgroup v1",
-            Freezer::Sessions => "signals to sessions",
-        }
     }
 
     pub(super) fn folder(&self) -> Option<&Path> {
@@ -148,11 +141,9 @@ pub fn left_behind(folder: &Path, maker: impl Fn(&str) -> Option<u32>) -> Vec<Pa
 /// The places where this process might make groups, best first.
 fn candidates(proc_self_cgroup: &str, mounts: &str, name: &str) -> Vec<Freezer> {
     let own = |controller: &str| {
-        proc_self_cgroup.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-            controllers.split(',').any(|one| one == controller).then(|| path.trim_start_matches('/').to_owned())
-        })
+        let mut lines = hierarchies(proc_self_cgroup);
+        let (.., path) = lines.find(|(_, controllers, _)| controllers.split(',').any(|one| one == controller))?;
+        Some(path.trim_start_matches('/').to_owned())
     };
     let v2 = mount(mounts, "cgroup2", "").zip(own("")).map(|(mount, path)| Freezer::V2(mount.join(path).join(name)));
     let v1 = mount(mounts, "cgroup", "freezer").zip(own("freezer"));

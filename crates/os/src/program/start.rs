@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
-use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::thread;
 
@@ -14,6 +13,8 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getrlimit, kill_process, pidfd_open,
     setrlimit, setsid, waitid,
 };
+
+use crate::signals::{dispose, empty_set, set_mask};
 
 /// The limit on open files before it was raised.
 static USUAL_FILES: OnceLock<Rlimit> = OnceLock::new();
@@ -93,8 +94,7 @@ pub fn start(
         // SAFETY: as above.
         let told = unsafe { BorrowedFd::borrow_raw(told) };
         // If nobody reads any more, that is an error of this call, and not the death of a program that has begun.
-        // SAFETY: it changes what a signal does in this copy of the process.
-        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        dispose(&[libc::SIGPIPE], libc::SIG_IGN);
         if let Some(files) = usual_files {
             setrlimit(Resource::Nofile, *files)?;
         }
@@ -152,16 +152,8 @@ const LINE_BYTES: usize = 256;
 
 /// Undoes what this process changed for itself.
 fn reset_signals() {
-    let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigemptyset` initialises the set behind this valid pointer; the default disposition runs no code of
-    // ours.
-    unsafe {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGXFSZ] {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        libc::sigemptyset(none.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), null_mut());
-    }
+    dispose(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGXFSZ], libc::SIG_DFL);
+    set_mask(&empty_set());
 }
 
 /// Returns how a child ended; `None` while it runs. It stays a child until [`reap`].

@@ -17,6 +17,7 @@ use gristmill::Timeline;
 
 use crate::document::document;
 use crate::text::escape;
+pub use words::role;
 use words::seconds;
 
 const STYLE: &str = include_str!("../timeline.css");

@@ -1,7 +1,5 @@
 //! The picture: lanes of workers, marks, axis and legend.
 
-use std::fmt::Write;
-
 use gristmill::{Event, Mark, PHASES, Phase, Timeline, Track};
 
 use super::columns::{Column, columns, width_ns};
@@ -50,7 +48,7 @@ pub fn picture(timeline: &Timeline) -> String {
         .enumerate()
         .map(|(at, track)| {
             let name = match (at % named_every, splits_roles) {
-                (0, true) => format!("<i class='gm-role'>{} </i>{}", role(track), track.number),
+                (0, true) => format!("<i class='gm-role'>{} </i>{}", role(track.maps, track.reduces), track.number),
                 (0, false) => format!("<i class='gm-role'>worker </i>{}", track.number),
                 _ => String::new(),
             };
@@ -120,20 +118,15 @@ fn bars(track: &Track, timeline: &Timeline, width_ns: u64, height: u32) -> Strin
             if share > 0 {
                 let part = f64::from(share) / 1000.0 * f64::from(height);
                 filled += part;
-                write!(path, "M{from} {:.2}h{count}v{part:.2}h-{count}z", f64::from(height) - filled)
-                    .expect("a string takes everything");
+                path.push_str(&format!("M{from} {:.2}h{count}v{part:.2}h-{count}z", f64::from(height) - filled));
             }
         }
         if filled > 0.0 {
             let [from_ns, to_ns] = [from, at].map(|column| (column as u64 * width_ns).min(timeline.wall_ns));
-            write!(
-                hits,
-                "<rect class='gm-hit' x='{from}' width='{count}' height='{height}'><title>worker {}, {}: {}</title></rect>",
+            hits.push_str(&format!("<rect class='gm-hit' x='{from}' width='{count}' height='{height}'><title>worker {}, {}: {}</title></rect>",
                 track.number,
                 span(from_ns, to_ns),
-                spelt(same)
-            )
-            .expect("a string takes everything");
+                spelt(same)));
         }
     }
     let paths: String = PHASES

@@ -24,7 +24,7 @@ pub fn numbers(timeline: &Timeline) -> String {
             format!(
                 "<tr><th scope='row'>{}</th><td class='gm-text'>{}</td>{}{}{times}</tr>",
                 track.number,
-                role(track),
+                role(track.maps, track.reduces),
                 time(track.born_ns),
                 time(track.end_ns)
             )

@@ -1,6 +1,6 @@
 //! The words of a timeline: events, roles, times and shares.
 
-use gristmill::{Event, Mark, Track};
+use gristmill::{Event, Mark};
 
 /// Returns what happened, in words, and in one word for the picture.
 pub fn told(mark: &Mark) -> (String, String) {
@@ -31,8 +31,8 @@ pub fn seconds(seconds: f64) -> String {
 }
 
 /// Returns what a worker does.
-pub fn role(track: &Track) -> &'static str {
-    match (track.maps, track.reduces) {
+pub fn role(maps: bool, reduces: bool) -> &'static str {
+    match (maps, reduces) {
         (true, true) => "map+reduce",
         (true, false) => "map",
         (false, _) => "reduce",

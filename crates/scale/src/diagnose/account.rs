@@ -72,7 +72,7 @@ pub struct Seen {
 impl Seen {
     /// Adds a sample in which the kernel worked for the program.
     pub fn add_kernel(&mut self, work: KernelWork) {
-        self.kernel[work.place()] += 1;
+        self.kernel[work as usize] += 1;
     }
 
     /// Adds a sample that stands for `seconds` of a program with this many workers.

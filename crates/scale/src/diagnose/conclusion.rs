@@ -13,8 +13,8 @@
 //! 8. The cause of the loss, if there is one to explain.
 
 use crate::diagnose::curve::{Curve, FittedLaw};
-use crate::diagnose::headline::workers;
 use crate::diagnose::times::Point;
+use gristmill_report::text::counted;
 
 /// Facts about the runs, other than their times.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -175,9 +175,9 @@ fn superlinear(curve: &Curve) -> Option<String> {
     Some(format!(
         "With {} the efficiency is {:.0} %, more than the workers alone can give. Usually the data of each worker then fits into its \
          caches, or the run with {} does other work as well; the times do not tell which.",
-        workers(best.workers),
+        counted(best.workers, "worker"),
         curve.efficiency(best) * 100.0,
-        workers(curve.base().workers)
+        counted(curve.base().workers, "worker")
     ))
 }
 
@@ -213,9 +213,10 @@ fn cause(curve: &Curve, circumstances: &Circumstances) -> Option<Statement> {
     let cause = circumstances.cause.clone()?;
     let most = curve.points.iter().skip(1).rfind(|point| !curve.is_crowded(point.workers));
     match most.filter(|most| curve.efficiency(most) >= LOSSLESS) {
-        Some(most) => {
-            Some(said("no-loss", format!("With {} there is hardly a loss to explain.", workers(most.workers))))
-        }
+        Some(most) => Some(said(
+            "no-loss",
+            format!("With {} there is hardly a loss to explain.", counted(most.workers, "worker")),
+        )),
         None => Some(said("cause", cause)),
     }
 }

@@ -70,7 +70,7 @@ impl<'s> Search<'s> {
             }
             Law::Amdahl | Law::Universal => even.clone(),
         };
-        let second = if law.parameters().len() == 1 { &[0.0][..] } else { &even };
+        let second = if law.meanings().len() == 1 { &[0.0][..] } else { &even };
         let found = bottoms(&first, second, |place| search.squares(logs, place));
         search.starts = found.iter().map(|(place, _)| *place).collect();
         let (place, squares) = found[0];
@@ -79,7 +79,7 @@ impl<'s> Search<'s> {
 
     /// Fits times that differ from the first ones by noise.
     fn again(&self, logs: &[f64]) -> Fitted {
-        let parameters = self.law.parameters().len();
+        let parameters = self.law.meanings().len();
         self.fitted(logs, nearby(parameters, &self.starts, |place| self.squares(logs, place)))
     }
 
@@ -134,7 +134,7 @@ impl<'p> Sketch<'p> {
     /// Fits a law. Returns `None` if the law has too many parameters for these points.
     pub(crate) fn of(law: Law, points: &'p [Point]) -> Option<Sketch<'p>> {
         // The time with one worker is a parameter, too.
-        let (count, parameters) = (points.len(), law.parameters().len() + 1);
+        let (count, parameters) = (points.len(), law.meanings().len() + 1);
         let spare = count.checked_sub(parameters + 1).filter(|spare| *spare > 0)?;
         let workers: Vec<f64> = points.iter().map(|point| point.workers as f64).collect();
         let logs: Vec<f64> = points.iter().map(|point| point.median().ln()).collect();
@@ -176,7 +176,7 @@ impl<'p> Sketch<'p> {
         });
         let interval = |of: &dyn Fn(&Fitted) -> f64| Interval::of(of(&self.fitted), again.iter().map(of).collect());
         Some(Fit {
-            parameters: (0..law.parameters().len()).map(|at| interval(&|fitted| fitted.shape[at])).collect(),
+            parameters: (0..law.meanings().len()).map(|at| interval(&|fitted| fitted.shape[at])).collect(),
             best: interval(&|fitted| law.best(fitted.shape)),
             deviation: self.deviation(),
             chance: self.chance(),

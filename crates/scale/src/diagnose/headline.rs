@@ -3,6 +3,7 @@
 use crate::diagnose::curve::{Curve, FittedLaw};
 use crate::diagnose::region::{BestRegion, Trend};
 use crate::diagnose::times::Point;
+use gristmill_report::text::counted;
 
 /// Whether more workers help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +110,11 @@ impl Curve {
             .map_or(String::new(), |noise| format!(", and equal runs differ by about {:.0} %", noise * 100.0));
         let (best, base) = (self.best_point(), self.base());
         let seen = if best.workers == base.workers {
-            format!("the shortest median is that of {}", workers(base.workers))
+            format!("the shortest median is that of {}", counted(base.workers, "worker"))
         } else {
             format!(
                 "the shortest median, that of {}, is {:.0} % below that of {}",
-                workers(best.workers),
+                counted(best.workers, "worker"),
                 (1.0 - 1.0 / self.speed_up(best)) * 100.0,
                 base.workers
             )
@@ -198,7 +199,11 @@ impl Curve {
         let before = self.points.windows(2).filter(|pair| pair[1].workers <= until && is_loss(pair[0].workers));
         let rise = |pair: &[Point]| pair[1].median() / pair[0].median();
         let highest = before.max_by(|a, b| rise(a).total_cmp(&rise(b)))?;
-        Some(format!("With {} it takes longer than with {}.", workers(highest[1].workers), highest[0].workers))
+        Some(format!(
+            "With {} it takes longer than with {}.",
+            counted(highest[1].workers, "worker"),
+            highest[0].workers
+        ))
     }
 
     /// Names the fewest workers that take hardly longer than the best number, unless the headline says how they
@@ -220,7 +225,7 @@ impl Curve {
             _ => "less than 1 %".to_owned(),
         };
         let take = if fewest.workers == 1 { "takes" } else { "take" };
-        let words = workers(fewest.workers);
+        let words = counted(fewest.workers, "worker");
         (fewest.workers < best.workers).then(|| format!("{words} {take} {percent} longer than {}.", best.workers))
     }
 
@@ -233,9 +238,4 @@ impl Curve {
             _ => "Beyond that the time hardly changes.",
         }
     }
-}
-
-/// Formats a number of workers.
-pub(crate) fn workers(count: u64) -> String {
-    if count == 1 { "1 worker".to_owned() } else { format!("{count} workers") }
 }

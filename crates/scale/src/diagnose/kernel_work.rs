@@ -26,7 +26,7 @@ pub enum KernelWork {
 }
 
 impl KernelWork {
-    /// All kinds of work, in the order of `Seen::kernel`.
+    /// All kinds of work, in the order of their definition and of `Seen::kernel`.
     pub const ALL: [KernelWork; 9] = [
         KernelWork::PageFaults,
         KernelWork::AddressSpace,
@@ -38,10 +38,6 @@ impl KernelWork {
         KernelWork::Scheduling,
         KernelWork::Other,
     ];
-
-    pub(crate) fn place(self) -> usize {
-        KernelWork::ALL.iter().position(|work| *work == self).expect("all are listed")
-    }
 
     /// Tells the work by a chain of functions that have called each other, the innermost first.
     pub fn of(chain: &[&str]) -> KernelWork {

@@ -27,16 +27,6 @@ impl Law {
     /// Every law, the one with the fewest parameters first, and the bend.
     pub const ALL: [Law; 4] = [Law::Amdahl, Law::Universal, Law::Floor, Law::Bend];
 
-    /// Returns the letters of its parameters.
-    pub fn parameters(self) -> &'static [&'static str] {
-        match self {
-            Law::Amdahl => &["s"],
-            Law::Universal => &["a", "b"],
-            Law::Floor => &["f", "c"],
-            Law::Bend => &["f", "g"],
-        }
-    }
-
     /// Returns the meaning of each parameter in a few words.
     pub fn meanings(self) -> &'static [&'static str] {
         match self {

@@ -171,30 +171,20 @@ impl Loss {
 
     /// Returns true if the cause lies in time in which workers did not run.
     pub fn is_by_rest(&self) -> bool {
-        match self.cause {
+        matches!(
+            self.cause,
             Cause::Serial
-            | Cause::Imbalance
-            | Cause::Turns
-            | Cause::Lock
-            | Cause::Held
-            | Cause::Starved
-            | Cause::Unfed(_)
-            | Cause::Polling
-            | Cause::Blocked(_)
-            | Cause::Asleep
-            | Cause::Crowded => true,
-            Cause::None
-            | Cause::Busy { .. }
-            | Cause::Helped { .. }
-            | Cause::Faults
-            | Cause::Switches
-            | Cause::Kernel
-            | Cause::KernelWork(_)
-            | Cause::Shared(_)
-            | Cause::Repeated
-            | Cause::Slower
-            | Cause::Mixed => false,
-        }
+                | Cause::Imbalance
+                | Cause::Turns
+                | Cause::Lock
+                | Cause::Held
+                | Cause::Starved
+                | Cause::Unfed(_)
+                | Cause::Polling
+                | Cause::Blocked(_)
+                | Cause::Asleep
+                | Cause::Crowded
+        )
     }
 
     /// Returns true if the account names a cause, and does not only say which part of the time grew.

@@ -5,6 +5,7 @@ use gristmill_counters::sleep::Sleep;
 use super::account::TimePart;
 use super::cause::{Cause, Object};
 use super::loss::{Loss, QUEUE_MIN};
+use gristmill_report::text::counted;
 
 /// The threads that wait for a disk on average, above which that is mentioned beside a lock.
 const ON_DISK_MIN: f64 = 0.25;
@@ -17,7 +18,6 @@ impl Loss {
 
     /// Returns the loss in a sentence, explained by these words instead of the cause that the account suggests.
     pub fn explained(&self, meaning: &str) -> String {
-        let few = |workers| if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
         match (self.cause, self.grown.first()) {
             (Cause::Busy { workers, processors, queue }, _) => {
                 let why = if queue >= QUEUE_MIN {
@@ -31,14 +31,14 @@ impl Loss {
                     "With {} workers nothing is gained, because already with {} the command keeps {processors:.1} processors busy, and \
                      {why}.",
                     self.workers,
-                    few(workers)
+                    counted(workers, "worker")
                 )
             }
             (Cause::Helped { workers, processors }, _) => format!(
                 "With {} workers hardly any processor time is lost, but already with {} the command keeps {processors:.1} processors \
                  busy: it has threads beside its workers, so more workers gain less than their number (measured).",
                 self.workers,
-                few(workers)
+                counted(workers, "worker")
             ),
             (Cause::None, _) | (_, None) => format!("With {} workers there is hardly a loss to explain.", self.workers),
             (_, Some((part, more))) => {

@@ -7,13 +7,10 @@
 //!    of its own functions also divide the system time.
 //! 3. Where both runs differ in what they lost, nothing is said of the rest.
 
-use std::fmt::Write;
-use std::io;
-
 use crate::diagnose::{Account, Cause, Counted, Finding, Findings, Loss, TimePart};
 
 use super::experiments::section;
-use crate::run::command::{End, Launcher, Once};
+use crate::run::command::{BrokenOff, Launcher, Once};
 use crate::run::look::Look;
 use crate::run::rounds::Series;
 use crate::section::Section;
@@ -45,19 +42,15 @@ pub struct AccountRow {
 }
 
 /// Runs once with each number of workers that has not failed. Returns a signal if this program was asked to end.
-pub fn gather(program: &Launcher, all: &[Series], mut begins: impl FnMut(u64)) -> io::Result<Result<Evidence, i32>> {
+pub fn gather(program: &Launcher, all: &[Series], mut begins: impl FnMut(u64)) -> Result<Evidence, BrokenOff> {
     let mut evidence =
         Evidence { rows: Vec::new(), longer: 0.0, disturbed: false, despite_load: false, findings: None };
     let (mut timed, mut watched) = (0.0, 0.0);
     for series in all.iter().filter(|series| series.failure.is_none()) {
         let Some(median) = series.median_run() else { continue };
         begins(series.workers);
-        let (run, look) = match sampled(program, series.workers, median.seconds)? {
-            Ok(run) => run,
-            Err(End::Stopped(signal)) => return Ok(Err(signal)),
-            // It succeeded before; it just has no account.
-            Err(_) => continue,
-        };
+        // It succeeded before; if it fails now, it just has no account.
+        let Some((run, look)) = sampled(program, series.workers, median.seconds)? else { continue };
         timed += median.seconds;
         watched += run.seconds;
         evidence.disturbed |= run.load.is_some_and(|load| load.disturbs());
@@ -69,20 +62,16 @@ pub fn gather(program: &Launcher, all: &[Series], mut begins: impl FnMut(u64)) -
         });
     }
     evidence.longer = if timed > 0.0 { watched / timed - 1.0 } else { 0.0 };
-    Ok(Ok(evidence))
+    Ok(evidence)
 }
 
 /// Runs until other programs do not disturb and it takes about as long as the timed runs, or often enough. Returns the
 /// least disturbed run with its samples.
-fn sampled(program: &Launcher, workers: u64, timed: f64) -> io::Result<Result<(Once, Look), End>> {
+fn sampled(program: &Launcher, workers: u64, timed: f64) -> Result<Option<(Once, Look)>, BrokenOff> {
     let mut best: Option<(Once, Look)> = None;
     for _ in 0..ATTEMPTS {
         let mut look = Look::new(workers);
-        let run = match program.watch(workers, &mut look)? {
-            End::Done(run) => run,
-            End::Stopped(signal) => return Ok(Err(End::Stopped(signal))),
-            failed => return Ok(best.ok_or(failed)),
-        };
+        let Ok(run) = program.watch(workers, &mut look)? else { break };
         let disturbed = |run: &Once| run.load.filter(|load| load.disturbs()).map_or(0.0, |load| load.foreign_least);
         let differs = |run: &Once| (run.seconds / timed).ln().abs();
         let order = |run: &Once| (disturbed(run), differs(run));
@@ -93,7 +82,7 @@ fn sampled(program: &Launcher, workers: u64, timed: f64) -> io::Result<Result<(O
             break;
         }
     }
-    Ok(Ok(best.expect("there is at least one attempt")))
+    Ok(best)
 }
 
 fn counted(workers: u64, run: &Once) -> Counted {
@@ -200,25 +189,25 @@ impl Evidence {
         }
         let mut text = format!("{}:\n{:>8}", self.title(), "workers");
         for head in ["all", "user", "system", "waiting", "blocked", "absent"] {
-            write!(text, "{head:>10}").expect("a string takes everything");
+            text.push_str(&format!("{head:>10}"));
         }
         for AccountRow { account, .. } in &self.rows {
             let Account { counted, waiting, absent, .. } = account;
             let blocked = account.asleep();
-            write!(text, "\n{:>8}", counted.workers).expect("a string takes everything");
+            text.push_str(&format!("\n{:>8}", counted.workers));
             for seconds in [account.whole(), counted.user, counted.system, *waiting, blocked, *absent] {
-                write!(text, "{seconds:>10.3}").expect("a string takes everything");
+                text.push_str(&format!("{seconds:>10.3}"));
             }
             let blocked_by = account
                 .parts()
                 .into_iter()
                 .filter(|(part, seconds)| matches!(part, TimePart::Blocked(_)) && *seconds > 0.05 * account.whole());
             for (part, seconds) in blocked_by {
-                write!(text, "  {part} {seconds:.3}").expect("a string takes everything");
+                text.push_str(&format!("  {part} {seconds:.3}"));
             }
             let in_kernel = account.kernel_work().into_iter().filter(|(_, seconds)| *seconds > 0.05 * account.whole());
             for (work, seconds) in in_kernel {
-                write!(text, "  system for {work} {seconds:.3}").expect("a string takes everything");
+                text.push_str(&format!("  system for {work} {seconds:.3}"));
             }
         }
         text.push('\n');

@@ -1,7 +1,6 @@
 //! Runs the command under changed circumstances, to find out which of several suspects causes a loss.
 
 use std::ffi::OsString;
-use std::io;
 use std::time::{Duration, Instant};
 
 use crate::diagnose::{Change, ChangeTrial, Cost, Experiments, Findings, Loss, Spread, Suspect};
@@ -10,7 +9,7 @@ use gristmill_counters::card::Card;
 use crate::request::When;
 use crate::run::beside::{self, BesideWork};
 use crate::run::circumstances::Circumstances;
-use crate::run::command::{End, Launcher, Once};
+use crate::run::command::{BrokenOff, Launcher, Once};
 use crate::run::rounds::Series;
 use crate::section::Section;
 use gristmill_report::tally::Tally;
@@ -116,7 +115,7 @@ fn installed() -> Option<OsString> {
     paths.into_iter().find(|path| std::path::Path::new(path).exists()).map(OsString::from)
 }
 
-/// Makes the experiments that tell the suspects of a loss apart. Returns a signal if this program was asked to end.
+/// Makes the experiments that tell the suspects of a loss apart.
 pub fn make(
     program: &Launcher,
     all: &[Series],
@@ -124,7 +123,7 @@ pub fn make(
     place: &Surroundings,
     when: When,
     mut begins: impl FnMut(Change),
-) -> io::Result<Result<Option<Findings>, i32>> {
+) -> Result<Option<Findings>, BrokenOff> {
     let mut suspects = Suspect::of(loss);
     if program.own().is_some() {
         suspects.extend(Suspect::of_engine(loss));
@@ -132,7 +131,7 @@ pub fn make(
     suspects.retain(|suspect| *suspect != Suspect::HugePages || place.huge_pages == "always");
     let series = |workers: u64| all.iter().find(|series| series.workers == workers && !series.runs.is_empty());
     let few = all.iter().find(|series| !series.runs.is_empty());
-    let (Some(few), Some(many)) = (few, series(loss.workers)) else { return Ok(Ok(None)) };
+    let (Some(few), Some(many)) = (few, series(loss.workers)) else { return Ok(None) };
     let workers = [few.workers, many.workers];
     let plain = [few, many].map(|series| least(&series.runs));
     let half = place.half.len() as u64;
@@ -167,10 +166,7 @@ pub fn make(
         }
         let mut costs = [None; 2];
         for ((cost, workers), _) in costs.iter_mut().zip(workers).zip(applies).filter(|(_, applies)| *applies) {
-            *cost = match cost_of(program, workers, &circumstances, place.despite_load)? {
-                Ok(cost) => cost,
-                Err(signal) => return Ok(Err(signal)),
-            };
+            *cost = cost_of(program, workers, &circumstances, place.despite_load)?;
         }
         drop(copies);
         if change == Change::BesideComputing {
@@ -178,7 +174,7 @@ pub fn make(
         }
         experiments.trials.push(ChangeTrial { change, few: costs[0], many: costs[1] });
     }
-    Ok(Ok((!experiments.trials.is_empty()).then(|| experiments.examine(&suspects))))
+    Ok((!experiments.trials.is_empty()).then(|| experiments.examine(&suspects)))
 }
 
 /// Runs under changed circumstances. Returns no cost if the command failed, or others disturbed all runs.
@@ -187,20 +183,18 @@ fn cost_of(
     workers: u64,
     circumstances: &Circumstances,
     despite_load: bool,
-) -> io::Result<Result<Option<Cost>, i32>> {
+) -> Result<Option<Cost>, BrokenOff> {
     let mut runs = Vec::new();
     for _ in 0..ATTEMPTS {
-        match program.run_under(workers, circumstances)? {
-            End::Done(run) if despite_load || !run.load.is_some_and(|load| load.disturbs()) => runs.push(run),
-            End::Done(_) => {}
-            End::Failed(_) => return Ok(Ok(None)),
-            End::Stopped(signal) => return Ok(Err(signal)),
+        let Ok(run) = program.run_under(workers, circumstances)? else { return Ok(None) };
+        if despite_load || !run.load.is_some_and(|load| load.disturbs()) {
+            runs.push(run);
         }
         if runs.len() == REPEATS {
             break;
         }
     }
-    Ok(Ok((!runs.is_empty()).then(|| least(&runs))))
+    Ok((!runs.is_empty()).then(|| least(&runs)))
 }
 
 /// Returns how far the middle half of the runs lies apart.
@@ -230,15 +224,12 @@ pub fn section(findings: &Findings) -> Section {
     let named = |change: Change| format!("with {change}").replace("with beside", "beside");
     let mut text = format!("\n{title}:\n");
     let mut rows = String::new();
-    for effect in &findings.effects {
-        let change = sentence_case(&effect.change.to_string());
+    let effects = findings.effects.iter().map(|effect| (effect.change, effect.to_string()));
+    let vain = findings.vain.iter().map(|change| (*change, "no effect that could be told from noise".to_owned()));
+    for (change, effect) in effects.chain(vain) {
+        let change = sentence_case(&change.to_string());
         text += &format!("  {change:<36}{effect}\n");
-        rows += &format!("<tr><td>{}</td><td>{}</td></tr>", escape(&change), escape(&effect.to_string()));
-    }
-    for change in &findings.vain {
-        let (change, effect) = (sentence_case(&change.to_string()), "no effect that could be told from noise");
-        text += &format!("  {change:<36}{effect}\n");
-        rows += &format!("<tr><td>{}</td><td>{effect}</td></tr>", escape(&change));
+        rows += &format!("<tr><td>{}</td><td>{}</td></tr>", escape(&change), escape(&effect));
     }
     let mut list = String::new();
     for (suspect, refuted) in &findings.suspects {

@@ -5,10 +5,9 @@
 //! 3. The bytes that pass between caches and memory, estimated from the code, against the measured ceiling.
 
 use std::ffi::OsString;
-use std::fmt::Write;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use gristmill::Error;
 use gristmill_counters::card::Card;
 use gristmill_counters::ceilings::Measurements;
 use gristmill_counters::stream;
@@ -19,7 +18,7 @@ use crate::run::command::What;
 use crate::run::own::Own;
 use crate::run::reads::Reads;
 use crate::run::rounds::Series;
-use crate::section::{Section, shown};
+use crate::section::{Grid, Section, shown};
 
 /// A run that counts one file as often as there are files, without reading.
 pub struct Control {
@@ -48,7 +47,7 @@ impl Control {
         own: &Own,
         workers_max: u64,
         applications: &Applications,
-    ) -> io::Result<Option<(Control, What)>> {
+    ) -> Result<Option<(Control, What)>, Error> {
         let has = |option: &str| words.iter().any(|word| word.as_encoded_bytes().starts_with(option.as_bytes()));
         if words[0] != "palindromes" || has("-o") || has("--output") || has("--constant") {
             return Ok(None);
@@ -63,13 +62,14 @@ impl Control {
         let constant = ["--constant".into(), input.files.to_string().into(), input.typical.clone().into_os_string()];
         let words: Vec<OsString> = options.chain(constant).collect();
         let traffic = (applications.traffic)(&words);
-        let what = Own::command(&words, applications)?.map(|(words, own)| What {
-            words,
-            repeated: Vec::new(),
-            prepare: None,
-            own: Some(own),
-        });
-        Ok(what.ok().map(|what| (Control { input, traffic }, what)))
+        match Own::command(&words, applications) {
+            Ok((words, own)) => {
+                let what = What { words, repeated: Vec::new(), prepare: None, own: Some(own) };
+                Ok(Some((Control { input, traffic }, what)))
+            }
+            Err(Error::Setting(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Formats the tables. `series` are the runs that read, `control` those that do not.
@@ -244,30 +244,22 @@ fn cells(rows: &[WorkersRow], row: &WorkersRow) -> [String; HEADS.len()] {
     ]
 }
 
+fn grid(rows: &[WorkersRow]) -> Grid {
+    let cells = rows.iter().map(|row| cells(rows, row).to_vec());
+    Grid([HEADS.map(str::to_owned).to_vec()].into_iter().chain(cells).collect())
+}
+
 fn text(rows: &[WorkersRow], sentences: &[String]) -> String {
-    let mut text = format!("{TITLE}:\n");
-    let mut put = |cells: &[String]| {
-        let line: String =
-            cells.iter().zip(HEADS).map(|(cell, head)| format!("{cell:>0$}  ", head.len().max(8))).collect();
-        writeln!(text, "{}", line.trim_end()).expect("a string takes everything");
-    };
-    put(&HEADS.map(str::to_owned));
-    rows.iter().for_each(|row| put(&cells(rows, row)));
-    sentences.iter().for_each(|sentence| writeln!(text, "{sentence}").expect("a string takes everything"));
-    text + "\n"
+    let grid = grid(rows).text(|column| HEADS[column].len().max(8) + if column > 0 { 2 } else { 0 });
+    let sentences: String = sentences.iter().map(|sentence| format!("{sentence}\n")).collect();
+    format!("{TITLE}:\n{grid}{sentences}\n")
 }
 
 fn html(rows: &[WorkersRow], sentences: &[String]) -> String {
-    let line = |tag: &str, cells: &[String]| {
-        let cells: String = cells.iter().map(|cell| format!("<{tag} class='number'>{cell}</{tag}>")).collect();
-        format!("<tr>{cells}</tr>")
-    };
-    let heads = line("th", &HEADS.map(str::to_owned));
-    let rows: String = rows.iter().map(|row| line("td", &cells(rows, row))).collect();
     let sentences: String = sentences.iter().map(|sentence| format!("<p>{sentence}</p>")).collect();
     format!(
-        "<h2>Reading and computing</h2><p class='soft'>{TITLE}. Kernel: its share of the processor time.</p>\
-         <div class='scroll'><table>{heads}{rows}</table></div>{sentences}"
+        "<h2>Reading and computing</h2><p class='soft'>{TITLE}. Kernel: its share of the processor time.</p>{}{sentences}",
+        grid(rows).html(None)
     )
 }
 

@@ -1,10 +1,8 @@
 //! A table of the phases of our own applications, with a row for each number of workers.
 
-use std::fmt::Write;
-
 use crate::run::phases::{KINDS, Phases};
 use crate::run::rounds::Series;
-use crate::section::Section;
+use crate::section::{Grid, Section};
 
 /// Returns the phases of the run whose time is the median, for each number of workers.
 pub fn medians(all: &[Series]) -> Vec<(u64, Phases)> {
@@ -21,28 +19,19 @@ const TITLE: &str = "Thread-seconds by phase, all workers together, in the run o
 /// Formats a row for each number of workers; empty for other commands than our own.
 pub fn section(all: &[Series]) -> Section {
     let medians = medians(all);
-    if medians.is_empty() { Section::default() } else { Section { text: text(&medians), html: html(&medians) } }
-}
-
-fn text(medians: &[(u64, Phases)]) -> String {
-    let mut text = format!("{TITLE}:\n{:>8}", "workers");
-    KINDS.iter().for_each(|(kind, _)| write!(text, "{kind:>10}").expect("a string takes everything"));
-    for (workers, Phases { seconds, .. }) in medians {
-        write!(text, "\n{workers:>8}").expect("a string takes everything");
-        seconds.iter().for_each(|seconds| write!(text, "{seconds:>10.3}").expect("a string takes everything"));
+    if medians.is_empty() {
+        return Section::default();
     }
-    text + "\n\n"
-}
-
-fn html(medians: &[(u64, Phases)]) -> String {
-    let heads: String = KINDS.iter().map(|(kind, _)| format!("<th class='number'>{kind}</th>")).collect();
-    let row = |(workers, Phases { seconds, .. }): &(u64, Phases)| {
-        let cells: String = seconds.iter().map(|seconds| format!("<td class='number'>{seconds:.3}</td>")).collect();
-        format!("<tr><td class='number'>{workers}</td>{cells}</tr>")
+    let grid = |workers: &str| {
+        let heads = [workers].into_iter().chain(KINDS.map(|(kind, _)| kind)).map(str::to_owned).collect();
+        let row = |(workers, Phases { seconds, .. }): &(u64, Phases)| {
+            [workers.to_string()].into_iter().chain(seconds.map(|seconds| format!("{seconds:.3}"))).collect()
+        };
+        Grid([heads].into_iter().chain(medians.iter().map(row)).collect())
     };
-    let rows: String = medians.iter().map(row).collect();
-    format!(
-        "<h2>Phases</h2><p class='soft'>{TITLE}.</p>\
-         <div class='scroll'><table><tr><th class='number'>Workers</th>{heads}</tr>{rows}</table></div>"
-    )
+    let text = grid("workers").text(|column| if column == 0 { 8 } else { 10 });
+    Section {
+        text: format!("{TITLE}:\n{text}\n"),
+        html: format!("<h2>Phases</h2><p class='soft'>{TITLE}.</p>{}", grid("Workers").html(None)),
+    }
 }

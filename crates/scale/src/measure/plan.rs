@@ -1,6 +1,5 @@
 //! Measures a command: the plan of its runs, the runs, and the account of the fastest combination of parameters.
 
-use std::io;
 use std::time::Duration;
 
 use gristmill::Error;
@@ -15,7 +14,8 @@ use super::table::Table;
 use super::what;
 use crate::request::{Request, When};
 use crate::run::applications::Applications;
-use crate::run::command::{Launcher, What};
+use crate::run::command::{BrokenOff, Launcher, What};
+use crate::run::own::system;
 use crate::run::parameters::Combination;
 use crate::run::rounds::{self, Effort, Series};
 
@@ -51,16 +51,15 @@ impl PlannedRuns {
     /// Plans the runs of a request.
     pub fn of(request: &Request, applications: &Applications) -> Result<PlannedRuns, Error> {
         let combinations = Combination::all(&request.vary).map_err(Error::Setting)?;
-        let whats: io::Result<Result<Vec<What>, String>> =
-            combinations.iter().map(|values| what::with(request, values, applications)).collect();
-        let mut whats = whats.map_err(system)?.map_err(Error::Setting)?;
+        let whats = combinations.iter().map(|values| what::with(request, values, applications));
+        let mut whats = whats.collect::<Result<Vec<What>, Error>>()?;
         let card = Card::here();
         let processors = Processors::within(card.topology.allowed.len(), card.quota).usable as u64;
         let workers = if request.workers.is_empty() { numbers(processors) } else { sorted(&request.workers) };
         let control = match &whats[..] {
             [What { own: Some(own), .. }] if !request.is_weak => {
                 let workers_max = *workers.last().expect("at least one");
-                Control::of(&request.program, own, workers_max, applications).map_err(system)?
+                Control::of(&request.program, own, workers_max, applications)?
             }
             _ => None,
         };
@@ -73,11 +72,11 @@ impl PlannedRuns {
         Ok(PlannedRuns { card, processors, combinations, control, workers, programs })
     }
 
-    /// Makes the runs. Returns a signal if this program was asked to end.
-    pub fn make(&self, request: &Request) -> Result<Result<Measured, i32>, Error> {
+    /// Makes the runs.
+    pub fn make(&self, request: &Request) -> Result<Measured, BrokenOff> {
         let effort = Effort { repeats: request.repeats as usize, enough: ENOUGH };
         let bar = self.bar(&effort);
-        let made = self.runs(request, &effort, &bar).map_err(system);
+        let made = self.runs(request, &effort, &bar);
         bar.finish_and_clear();
         made
     }
@@ -89,9 +88,9 @@ impl PlannedRuns {
         bar
     }
 
-    fn runs(&self, request: &Request, effort: &Effort, bar: &ProgressBar) -> io::Result<Result<Measured, i32>> {
+    fn runs(&self, request: &Request, effort: &Effort, bar: &ProgressBar) -> Result<Measured, BrokenOff> {
         let warm = self.workers.iter().rev().find(|count| **count <= self.processors).unwrap_or(&self.workers[0]);
-        let made = rounds::make(&self.programs, &self.workers, *warm, effort, |workers, round| {
+        let mut series = rounds::make(&self.programs, &self.workers, *warm, effort, |workers, round| {
             // Rounds beyond the least are not in its length.
             if round > 0 && bar.position() >= bar.length().unwrap_or(0) {
                 bar.inc_length(1);
@@ -102,22 +101,15 @@ impl PlannedRuns {
             });
             bar.inc(1);
         })?;
-        let mut series = match made {
-            Ok(series) => series,
-            Err(signal) => return Ok(Err(signal)),
-        };
         let without = self.control.as_ref().map(|_| series.pop().expect("it ran last"));
         let fastest = self.table(request.is_weak, &series).fastest();
         let mut measured = Measured { series, without, fastest, evidence: None };
         if request.account && !request.is_weak {
             let place = Surroundings::here(&self.card, self.processors, request.despite_load);
-            measured.evidence =
-                match looked_at(request, &self.programs[fastest], &measured.series[fastest], &place, bar)? {
-                    Ok(evidence) => Some(evidence),
-                    Err(signal) => return Ok(Err(signal)),
-                };
+            let evidence = looked_at(request, &self.programs[fastest], &measured.series[fastest], &place, bar)?;
+            measured.evidence = Some(evidence);
         }
-        Ok(Ok(measured))
+        Ok(measured)
     }
 
     /// Returns the table of all combinations.
@@ -131,20 +123,16 @@ impl PlannedRuns {
     }
 }
 
-/// Looks at runs, and makes experiments if they leave several causes. Returns a signal if this program was asked to
-/// end.
+/// Looks at runs, and makes experiments if they leave several causes.
 fn looked_at(
     request: &Request,
     program: &Launcher,
     all: &[Series],
     place: &Surroundings,
     bar: &ProgressBar,
-) -> io::Result<Result<Evidence, i32>> {
+) -> Result<Evidence, BrokenOff> {
     let begins = |workers| bar.set_message(format!("sampled, workers: {workers}"));
-    let mut evidence = match evidence::gather(program, all, begins)? {
-        Ok(evidence) => evidence,
-        Err(signal) => return Ok(Err(signal)),
-    };
+    let mut evidence = evidence::gather(program, all, begins)?;
     evidence.despite_load = request.despite_load;
     let loss = match request.experiments {
         When::Auto => evidence.loss(place.processors).ok(),
@@ -153,17 +141,9 @@ fn looked_at(
     };
     if let Some((loss, busy)) = loss {
         let begins = |change| bar.set_message(format!("{change}"));
-        evidence.findings = match experiments::make(program, all, (&loss, busy), place, request.experiments, begins)? {
-            Ok(findings) => findings,
-            Err(signal) => return Ok(Err(signal)),
-        };
+        evidence.findings = experiments::make(program, all, (&loss, busy), place, request.experiments, begins)?;
     }
-    Ok(Ok(evidence))
-}
-
-/// Makes the failure of a system call around the runs.
-pub fn system(source: io::Error) -> Error {
-    Error::System { what: "running the command", source }
+    Ok(evidence)
 }
 
 /// Returns 1, 2, 4 and so on to twice the processors. With few processors, 3 and 6 are included.

@@ -1,13 +1,11 @@
 //! The times of all combinations of parameters, as a table.
 
-use std::fmt::Write;
-
 use gristmill_report::messages::printable;
 use gristmill_report::text::escape;
 
 use crate::run::parameters::Combination;
 use crate::run::rounds::Series;
-use crate::section::{Section, shown};
+use crate::section::{Grid, Section, shown};
 
 /// The times of all combinations.
 pub struct Table<'t> {
@@ -55,42 +53,22 @@ impl Table<'_> {
         if self.combinations[0].0.is_empty() {
             return Section::default();
         }
-        Section { text: self.text(), html: self.html() }
-    }
-
-    fn text(&self) -> String {
-        let rows = self.rows();
+        let (rows, best) = (self.rows(), self.fastest());
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let mut text = "Median time by number of workers, and the number with the shortest:\n".to_owned();
-        for row in &rows {
-            for (column, cell) in row.iter().enumerate() {
-                write!(text, "{cell:>width$}  ", width = width(column)).expect("a string takes everything");
-            }
-            text.truncate(text.trim_end().len());
-            text.push('\n');
+        let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+        let (grid, fastest) = (Grid(rows), &self.combinations[best]);
+        Section {
+            text: format!(
+                "Median time by number of workers, and the number with the shortest:\n{}\n\
+                 {fastest} has the shortest time; what follows is about it.\n\n",
+                grid.text(|column| widths[column] + if column > 0 { 2 } else { 0 })
+            ),
+            html: format!(
+                "<h2>Parameters</h2><p class='soft'>Median time by number of workers, and the number with the shortest. All else on this \
+                 page is about {}, which has the shortest time.</p>{}",
+                escape(&fastest.to_string()),
+                grid.html(Some(best + 1))
+            ),
         }
-        writeln!(text, "\n{} has the shortest time; what follows is about it.\n", self.combinations[self.fastest()])
-            .expect("a string takes everything");
-        text
-    }
-
-    fn html(&self) -> String {
-        let fastest = self.fastest();
-        let row = |(at, cells): (usize, Vec<String>)| {
-            let (tag, class) = match at {
-                0 => ("th", ""),
-                _ if at == fastest + 1 => ("td", " first"),
-                _ => ("td", ""),
-            };
-            let cells: String =
-                cells.iter().map(|cell| format!("<{tag} class='number{class}'>{}</{tag}>", escape(cell))).collect();
-            format!("<tr>{cells}</tr>")
-        };
-        let rows: String = self.rows().into_iter().enumerate().map(row).collect();
-        format!(
-            "<h2>Parameters</h2><p class='soft'>Median time by number of workers, and the number with the shortest. All else on this \
-             page is about {}, which has the shortest time.</p><div class='scroll'><table>{rows}</table></div>",
-            escape(&self.combinations[fastest].to_string())
-        )
     }
 }

@@ -1,7 +1,8 @@
 //! The words of each run, with the values of a combination of parameters.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+
+use gristmill::Error;
 
 use crate::request::Request;
 use crate::run::applications::Applications;
@@ -13,31 +14,29 @@ use crate::run::words::{PLACE, places};
 /// Returns the program of a request with this combination of the parameters.
 ///
 /// # Errors
-/// It cannot be run with several numbers of workers or values; a sentence.
-pub fn with(request: &Request, values: &Combination, applications: &Applications) -> io::Result<Result<What, String>> {
+/// [`Error::Setting`] if it cannot be run with several numbers of workers or values.
+pub fn with(request: &Request, values: &Combination, applications: &Applications) -> Result<What, Error> {
     let Some(first) = request.program.first() else {
-        return Ok(Err("name an application, or a command behind --, or times with --from".to_owned()));
+        return Err(Error::Setting("name an application, or a command behind --, or times with --from".to_owned()));
     };
     let prepare = request.prepare.as_ref().map(|prepare| values.fill(prepare));
     if request.is_application {
         let words = [std::slice::from_ref(first), &values.options(), &request.program[1..]].concat();
-        let what = Own::command(&words, applications)?.map(|(words, own)| {
-            let repeated = if request.is_weak { own.reads.named.clone() } else { Vec::new() };
-            What { words, repeated, prepare, own: Some(own) }
-        });
-        let name = first.to_string_lossy();
-        return Ok(match what {
-            Ok(what) if request.is_weak && what.repeated.is_empty() => {
-                Err(format!("--weak repeats the input, and {name} is given no file as an argument"))
-            }
-            what => what,
-        });
+        let (words, own) = Own::command(&words, applications)?;
+        let repeated = if request.is_weak { own.reads.named.clone() } else { Vec::new() };
+        if request.is_weak && repeated.is_empty() {
+            let name = first.to_string_lossy();
+            return Err(Error::Setting(format!(
+                "--weak repeats the input, and {name} is given no file as an argument"
+            )));
+        }
+        return Ok(What { words, repeated, prepare, own: Some(own) });
     }
     let words: Vec<OsString> = request.program.iter().map(|word| values.fill(word)).collect();
-    Ok(match why_not(request, values, &words, prepare.as_deref()) {
-        Some(why) => Err(why),
+    match why_not(request, values, &words, prepare.as_deref()) {
+        Some(why) => Err(Error::Setting(why)),
         None => Ok(What { words, repeated: Vec::new(), prepare, own: None }),
-    })
+    }
 }
 
 /// Returns why a command cannot be run with several numbers of workers or values, if it cannot.

@@ -1,7 +1,5 @@
 //! The curve as SVG: times with the laws that fit them, and the efficiency.
 
-use std::fmt::Write;
-
 use crate::diagnose::{Curve, Fit, FittedLaw, Point};
 
 use super::text::{ideal, lowest};
@@ -56,7 +54,7 @@ impl Axes {
     fn draw(&self, svg: &mut String, labels: &mut Labels, curve: &Curve, marks: &[(f64, String)]) {
         for (value, label) in marks {
             let y = self.y(*value);
-            write!(svg, "<path class='grid' d='M{START} {y:.1}H{WIDTH}'/>").expect("a string takes everything");
+            svg.push_str(&format!("<path class='grid' d='M{START} {y:.1}H{WIDTH}'/>"));
             labels.add([Label::new(Anchor::End, START - 8.0, y, label.as_str())]);
         }
         for Point { workers, .. } in &curve.points {
@@ -71,8 +69,7 @@ impl Axes {
         let is_between = |processors: &f64| *processors > self.workers.0 && *processors < self.workers.1;
         if let Some(processors) = curve.processors.map(|processors| processors as f64).filter(is_between) {
             let x = self.x(processors);
-            write!(svg, "<path class='limit' d='M{x:.1} {TOP}V{:.1}'/>", self.bottom())
-                .expect("a string takes everything");
+            svg.push_str(&format!("<path class='limit' d='M{x:.1} {TOP}V{:.1}'/>", self.bottom()));
         }
     }
 }
@@ -156,13 +153,12 @@ pub fn efficiency(curve: &Curve) -> String {
             let seconds = fit.fitted.seconds(*workers);
             (*workers, base.median() * base.workers as f64 / seconds / workers)
         };
-        write!(svg, "<path class='law law{}' d='{}'/>", at.min(2), axes.path(grid.iter().map(place)))
-            .expect("a string takes everything");
+        svg.push_str(&format!("<path class='law law{}' d='{}'/>", at.min(2), axes.path(grid.iter().map(place))));
     }
     for point in &curve.points {
         let value = curve.efficiency(point);
         let (x, y) = (axes.x(point.workers as f64), axes.y(value));
-        write!(svg, "<circle class='point' cx='{x:.1}' cy='{y:.1}' r='4'/>").expect("a string takes everything");
+        svg.push_str(&format!("<circle class='point' cx='{x:.1}' cy='{y:.1}' r='4'/>"));
         let label = format!("{:.0} %", value * 100.0);
         labels.add([y - 13.0, y + 13.0].map(|y| Label::new(Anchor::Middle, x, y, label.as_str())));
     }

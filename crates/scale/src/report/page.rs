@@ -3,7 +3,7 @@
 use crate::diagnose::{Conclusion, Curve, Fit};
 
 use super::chart;
-use super::text::{has_crowd, regions};
+use super::text::{crowded, range, regions};
 use crate::measure::evidence::Evidence;
 use crate::section::{About, shown};
 use gristmill_report::text::escape;
@@ -59,7 +59,7 @@ fn legend(curve: &Curve) -> String {
     if curve.best.interval.is_some_and(|(from, to)| from < to) {
         keys.push(key("best", "where the best number of workers lies in nine of ten cases"));
     }
-    if let (Some(processors), true) = (curve.processors, has_crowd(curve)) {
+    if let Some(processors) = crowded(curve) {
         keys.push(key("limit", &format!("the {processors} processors: beyond, workers take turns")));
     }
     keys.concat() + "<br>Both axes double from line to line, so perfect scaling is straight."
@@ -77,18 +77,14 @@ fn numbers(curve: &Curve) -> String {
         .points
         .iter()
         .map(|point| {
-            let (least, most) = point.range();
             let class = if point.workers == curve.best.workers { " first" } else { "" };
-            let range = match point.seconds.len() {
-                1 => "one run".to_owned(),
-                _ => format!("{} – {}", shown(least), shown(most)),
-            };
             let mark = if curve.is_crowded(point.workers) { " *" } else { "" };
             format!(
-                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{range}</td>\
+                "<tr><td class='number{class}'>{}{mark}</td><td class='number'>{}</td><td class='number'>{}</td>\
                  <td class='number'>{}</td><td class='number'>{:.2}</td><td class='number'>{:.0} %</td></tr>",
                 point.workers,
                 shown(point.median()),
+                range(point, "–"),
                 point.seconds.len(),
                 curve.speed_up(point),
                 curve.efficiency(point) * 100.0,
@@ -97,12 +93,9 @@ fn numbers(curve: &Curve) -> String {
         .collect();
     let heads = ["Workers", "Median", "All runs", "Runs", "Speed-up", "Efficiency"]
         .map(|head| format!("<th class='number'>{head}</th>"));
-    let crowd = match curve.processors {
-        Some(processors) if has_crowd(curve) => {
-            format!("<p class='soft'>* more workers than the {processors} processors, so they take turns.</p>")
-        }
-        _ => String::new(),
-    };
+    let crowd = crowded(curve).map_or(String::new(), |processors| {
+        format!("<p class='soft'>* more workers than the {processors} processors, so they take turns.</p>")
+    });
     format!("<div class='scroll'><table><tr>{}</tr>{rows}</table></div>{crowd}", heads.concat())
 }
 

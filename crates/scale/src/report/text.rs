@@ -1,7 +1,5 @@
 //! The report on the terminal: a table, the U, and its meaning.
 
-use std::fmt::Write;
-
 use crate::diagnose::{Curve, Point, Trend};
 
 use crate::measure::evidence::Evidence;
@@ -27,11 +25,7 @@ pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String
         format!("{:>8}  {:>10}  {:>21}  {:>8}  {:>10}\n", "workers", time, "from - to", "speed-up", "efficiency");
     for point in &curve.points {
         let mark = if curve.is_crowded(point.workers) { "*" } else { " " };
-        let (least, most) = point.range();
-        let range = match point.seconds.len() {
-            1 => "one run".to_owned(),
-            _ => format!("{} - {}", shown(least), shown(most)),
-        };
+        let range = range(point, "-");
         let line = format!(
             "{:>7}{mark}  {:>10}  {range:>21}  {:>8.2}  {:>8.0} %  {}",
             point.workers,
@@ -43,16 +37,24 @@ pub fn table(curve: &Curve, time: &str, notes: impl Fn(u64) -> String) -> String
         text += line.trim_end();
         text.push('\n');
     }
-    if let (Some(processors), true) = (curve.processors, has_crowd(curve)) {
-        writeln!(text, "* more workers than the {processors} processors, so they take turns")
-            .expect("a string takes everything");
+    if let Some(processors) = crowded(curve) {
+        text.push_str(&format!("* more workers than the {processors} processors, so they take turns\n"));
     }
     text
 }
 
-/// Returns true if some number of workers exceeds the processors.
-pub fn has_crowd(curve: &Curve) -> bool {
-    curve.points.iter().any(|point| curve.is_crowded(point.workers))
+/// Formats the least and the most time of a number of workers.
+pub fn range(point: &Point, dash: &str) -> String {
+    let (least, most) = point.range();
+    match point.seconds.len() {
+        1 => "one run".to_owned(),
+        _ => format!("{} {dash} {}", shown(least), shown(most)),
+    }
+}
+
+/// Returns the number of processors, if some number of workers exceeds it.
+pub fn crowded(curve: &Curve) -> Option<u64> {
+    curve.processors.filter(|_| curve.points.iter().any(|point| curve.is_crowded(point.workers)))
 }
 
 /// Returns the time without loss: that of the first point, shared by as many workers as there are processors.
@@ -104,12 +106,12 @@ pub fn drawn(curve: &Curve) -> String {
             _ => String::new(),
         };
         let line: String = line.iter().collect();
-        writeln!(text, "{label:>10} |{}", line.trim_end()).expect("a string takes everything");
+        text.push_str(&format!("{label:>10} |{}\n", line.trim_end()));
     }
     let axis = "-".repeat(curve.points.len() * COLUMN);
     let numbers: String = curve.points.iter().map(|point| format!("{:^COLUMN$}", point.workers)).collect();
-    writeln!(text, "{:>10} +{axis}\n{:>10}  {}", "", "workers", numbers.trim_end()).expect("a string takes everything");
-    writeln!(text, "{:>10}  o measured   . without loss", "").expect("a string takes everything");
+    text.push_str(&format!("{:>10} +{axis}\n{:>10}  {}\n", "", "workers", numbers.trim_end()));
+    text.push_str(&format!("{:>10}  o measured   . without loss\n", ""));
     text
 }
 

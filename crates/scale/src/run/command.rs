@@ -47,14 +47,21 @@ pub struct What {
     pub own: Option<Own>,
 }
 
-/// The end of a run.
-pub enum End {
-    /// The command succeeded.
-    Done(Once),
-    /// The command failed, or was ended because its time was over; the reason.
-    Failed(String),
+/// The end of a run, or why the command failed, or was ended because its time was over.
+pub type End = Result<Once, String>;
+
+/// The end of all runs before their time.
+pub enum BrokenOff {
     /// This program was asked to end by this signal.
-    Stopped(i32),
+    Asked(i32),
+    /// The system refuses.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for BrokenOff {
+    fn from(source: io::Error) -> BrokenOff {
+        BrokenOff::Failed(source)
+    }
 }
 
 /// A run that succeeded.
@@ -94,27 +101,25 @@ impl Launcher {
     }
 
     /// Runs the command once with this many workers.
-    pub fn run(&self, workers: u64) -> io::Result<End> {
+    pub fn run(&self, workers: u64) -> Result<End, BrokenOff> {
         self.prepared(workers, None, &Circumstances::default())
     }
 
     /// Runs it once under changed circumstances.
-    pub fn run_under(&self, workers: u64, circumstances: &Circumstances) -> io::Result<End> {
+    pub fn run_under(&self, workers: u64, circumstances: &Circumstances) -> Result<End, BrokenOff> {
         self.prepared(workers, None, circumstances)
     }
 
     /// Runs it while `look` takes samples.
-    pub fn watch(&self, workers: u64, look: &mut Look) -> io::Result<End> {
+    pub fn watch(&self, workers: u64, look: &mut Look) -> Result<End, BrokenOff> {
         self.prepared(workers, Some(look), &Circumstances::default())
     }
 
-    fn prepared(&self, workers: u64, look: Option<&mut Look>, circumstances: &Circumstances) -> io::Result<End> {
+    fn prepared(&self, workers: u64, look: Option<&mut Look>, circumstances: &Circumstances) -> Result<End, BrokenOff> {
         if let Some(prepare) = &self.what.prepare {
             let words = [OsStr::new("sh"), OsStr::new("-c"), prepare].map(|word| filled(word, workers));
-            match self.once(&words, None, &Circumstances::default())? {
-                End::Done(_) => {}
-                End::Failed(why) => return Ok(End::Failed(format!("what prepares it failed: {why}"))),
-                End::Stopped(signal) => return Ok(End::Stopped(signal)),
+            if let Err(why) = self.once(&words, None, &Circumstances::default())? {
+                return Ok(Err(format!("what prepares it failed: {why}")));
             }
         }
         let again = (1..workers).flat_map(|_| &self.what.repeated);
@@ -122,12 +127,17 @@ impl Launcher {
         circumstances.change(&mut words, self.what.own.as_ref().map(|_| Own::OPTIONS_AT));
         let end = self.once(&words, look, circumstances)?;
         Ok(match (end, &self.what.own) {
-            (End::Done(once), Some(own)) => End::Done(Once { phases: Some(own.phases()?), ..once }),
+            (Ok(once), Some(own)) => Ok(Once { phases: Some(own.phases()?), ..once }),
             (end, _) => end,
         })
     }
 
-    fn once(&self, words: &[OsString], mut look: Option<&mut Look>, circumstances: &Circumstances) -> io::Result<End> {
+    fn once(
+        &self,
+        words: &[OsString],
+        mut look: Option<&mut Look>,
+        circumstances: &Circumstances,
+    ) -> Result<End, BrokenOff> {
         (&self.said).seek(SeekFrom::Start(0))?;
         self.said.set_len(0)?;
         // They begin before the pipe is made: it ends when no process holds it any more.
@@ -156,17 +166,17 @@ impl Launcher {
             _ => "",
         };
         if let Some(signal) = stopped {
-            return Ok(End::Stopped(signal));
+            return Err(BrokenOff::Asked(signal));
         }
         if let Some(error) = refused {
-            return Ok(End::Failed(format!("{} cannot be started: {error}", printable(&words[0].to_string_lossy()))));
+            return Ok(Err(format!("{} cannot be started: {error}", printable(&words[0].to_string_lossy()))));
         }
         Ok(match (ended, death) {
-            (None, _) => End::Failed(format!(
+            (None, _) => Err(format!(
                 "it had not ended after {} and was ended; --timeout allows more",
                 humantime::format_duration(self.timeout)
             )),
-            (Some(time), Death::Exited(0)) => End::Done(Once {
+            (Some(time), Death::Exited(0)) => Ok(Once {
                 seconds: time.as_secs_f64(),
                 usage: if is_beside { usage } else { Usage::of_children() - before },
                 load: watch.load(),
@@ -175,9 +185,9 @@ impl Launcher {
             }),
             // This status has a meaning only for this program's own processes.
             (Some(_), Death::MemoryRefused) => {
-                End::Failed(format!("it ended with exit status {REFUSED}{killed}{}", self.last_words()?))
+                Err(format!("it ended with exit status {REFUSED}{killed}{}", self.last_words()?))
             }
-            (Some(_), death) => End::Failed(format!("it ended with {death}{killed}{}", self.last_words()?)),
+            (Some(_), death) => Err(format!("it ended with {death}{killed}{}", self.last_words()?)),
         })
     }
 

@@ -6,13 +6,12 @@
 //! 3. A run that other programs disturbed is repeated at once; the less disturbed of the two counts.
 //! 4. More rounds, while the times at some number of workers spread widely and there is time.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use crate::diagnose::{Error, Times};
 use gristmill_counters::load::Load;
 
-use super::command::{End, Launcher, Once};
+use super::command::{BrokenOff, End, Launcher, Once};
 use gristmill_report::tally::Tally;
 
 /// The number and length of rounds.
@@ -99,14 +98,14 @@ pub fn times(all: &[Series], is_weak: bool) -> Result<Times, Error> {
 }
 
 /// Runs each program with all these numbers of workers. `begins` is called before each run. Returns the series of
-/// each program, or a signal if this program was asked to end.
+/// each program.
 pub fn make(
     programs: &[Launcher],
     workers: &[u64],
     warm: u64,
     effort: &Effort,
     mut begins: impl FnMut(u64, usize),
-) -> io::Result<Result<Vec<Vec<Series>>, i32>> {
+) -> Result<Vec<Vec<Series>>, BrokenOff> {
     let series =
         |program| workers.iter().map(move |workers| Series { program, workers: *workers, ..Series::default() });
     let mut all: Vec<Series> = (0..programs.len()).flat_map(series).collect();
@@ -114,9 +113,7 @@ pub fn make(
     for program in programs {
         begins(warm, 0);
         // If it fails, it will fail again.
-        if let End::Stopped(signal) = program.run(warm)? {
-            return Ok(Err(signal));
-        }
+        let _ = program.run(warm)?;
     }
     for round in 1..=effort.repeats * ROUNDS_MAX {
         let is_over = round > effort.repeats && (began.elapsed() > effort.enough || !all.iter().any(Series::is_wide));
@@ -132,21 +129,20 @@ pub fn make(
             }
             begins(series.workers, round);
             match once(&programs[series.program], series)? {
-                End::Done(run) => series.runs.push(run),
-                End::Failed(why) => series.failure = Some(why),
-                End::Stopped(signal) => return Ok(Err(signal)),
+                Ok(run) => series.runs.push(run),
+                Err(why) => series.failure = Some(why),
             }
         }
     }
     let mut of_programs: Vec<Vec<Series>> = programs.iter().map(|_| Vec::new()).collect();
     all.into_iter().for_each(|series| of_programs[series.program].push(series));
-    Ok(Ok(of_programs))
+    Ok(of_programs)
 }
 
 /// Runs once, or twice if disturbed, and keeps the less disturbed run.
-fn once(program: &Launcher, series: &mut Series) -> io::Result<End> {
+fn once(program: &Launcher, series: &mut Series) -> Result<End, BrokenOff> {
     let first = program.run(series.workers)?;
-    let End::Done(run) = &first else { return Ok(first) };
+    let Ok(run) = &first else { return Ok(first) };
     if !run.load.is_some_and(|load| load.disturbs()) {
         return Ok(first);
     }
@@ -154,7 +150,7 @@ fn once(program: &Launcher, series: &mut Series) -> io::Result<End> {
     let second = program.run(series.workers)?;
     let foreign = |run: &Once| run.load.map_or(0.0, |load| load.foreign);
     Ok(match &second {
-        End::Done(again) if foreign(again) >= foreign(run) => first,
+        Ok(again) if foreign(again) >= foreign(run) => first,
         _ => second,
     })
 }

@@ -114,7 +114,7 @@ impl<K: Knowledge> Scheduler<K> {
             target: None,
             gate: settings.gate.map(Gate::new),
             turn: None,
-            pairings: settings.pairings.map(Pairings::new),
+            pairings: settings.pairings.then(Pairings::default),
             builds: BTreeMap::new(),
             reason: Reason::Start,
             reasons: BTreeMap::new(),
@@ -380,14 +380,9 @@ impl<K: Knowledge> Scheduler<K> {
     }
 }
 
-/// Runs programs until none is left: decide, run, learn.
-pub fn drive<M: Machine, K: Knowledge>(machine: &mut M, scheduler: &mut Scheduler<K>) -> Result<(), M::Error> {
-    drive_with(machine, scheduler, |_, _| None)
-}
-
-/// Runs programs until none is left. When a program arrives, `kept` returns what was kept of it from earlier sessions,
-/// so that nothing is read of others.
-pub fn drive_with<M: Machine, K: Knowledge>(
+/// Runs programs until none is left: decide, run, learn. When a program arrives, `kept` returns what was kept of it
+/// from earlier sessions, so that nothing is read of others.
+pub fn drive<M: Machine, K: Knowledge>(
     machine: &mut M,
     scheduler: &mut Scheduler<K>,
     mut kept: impl FnMut(&mut M, &Key) -> Option<Store>,
@@ -409,7 +404,6 @@ pub fn drive_with<M: Machine, K: Knowledge>(
 mod tests {
     use super::*;
     use crate::decide::beyond::gate::GateRule;
-    use crate::decide::beyond::pairings::PairRule;
     use crate::decide::beyond::trial::TrialRule;
     use crate::know::knowledge::{Progress, Tally};
     use crate::machine::{Counts, Ended, Ran};
@@ -610,8 +604,7 @@ mod tests {
 
     #[test]
     fn a_pairing_found_wrong_twice_is_dropped_and_stored() {
-        let mut scheduler =
-            scheduler(&[50.0, 40.0, 10.0], Settings { pairings: Some(PairRule::default()), ..Settings::paper() });
+        let mut scheduler = scheduler(&[50.0, 40.0, 10.0], Settings { pairings: true, ..Settings::paper() });
         // The system's order is kept while one program is unknown; no program loses anything.
         let known = scheduler.knowledge.forecasts.remove(&1).expect("it is known");
         scheduler.knowledge.losses = BTreeMap::from([(0, 0.0), (1, 0.0), (2, 0.0)]);

@@ -1,22 +1,7 @@
 //! Basic-block vectors: the parts of its code that a program executed (the paper's section 3.2).
 
-/// The mapping of instruction addresses to the elements of a vector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Buckets {
-    /// Pieces of this many bytes, which approximate basic blocks if these are not known.
-    Bytes(u64),
-    /// Functions, given by their sorted start addresses.
-    Functions(Vec<u64>),
-}
-
-impl Buckets {
-    fn of(&self, address: u64) -> u64 {
-        match self {
-            Buckets::Bytes(bytes) => address / bytes,
-            Buckets::Functions(starts) => starts.partition_point(|start| *start <= address) as u64,
-        }
-    }
-}
+/// The bytes of code of a bucket, which approximate basic blocks.
+const BUCKET_BYTES: u64 = 64;
 
 /// The share of the samples in each bucket. The shares add up to 1 if there was any sample.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,8 +15,8 @@ const BUCKETS_MAX: usize = 256;
 
 impl BlockVector {
     /// Makes a quantum's vector from its samples.
-    pub fn of(addresses: &[u64], buckets: &Buckets) -> BlockVector {
-        let mut hit: Vec<u64> = addresses.iter().map(|address| buckets.of(*address)).collect();
+    pub fn of(addresses: &[u64]) -> BlockVector {
+        let mut hit: Vec<u64> = addresses.iter().map(|address| address / BUCKET_BYTES).collect();
         hit.sort_unstable();
         let same = hit.chunk_by(|a, b| a == b);
         BlockVector { shares: same.map(|all| (all[0], all.len() as f32 / addresses.len() as f32)).collect() }
@@ -90,20 +75,13 @@ mod tests {
     use super::*;
 
     fn vector(addresses: &[u64]) -> BlockVector {
-        BlockVector::of(addresses, &Buckets::Bytes(64))
+        BlockVector::of(addresses)
     }
 
     #[test]
     fn a_basic_block_vector_counts_samples_by_64_bytes_and_is_normalised() {
         assert_eq!(vector(&[0, 63, 64, 200]).shares(), [(0, 0.5), (1, 0.25), (3, 0.25)]);
         assert_eq!(vector(&[]).shares(), []);
-    }
-
-    #[test]
-    fn a_basic_block_vector_may_count_by_function() {
-        let functions = Buckets::Functions(vec![100, 250]);
-        let vector = BlockVector::of(&[99, 100, 249, 250], &functions);
-        assert_eq!(vector.shares(), [(0, 0.25), (1, 0.5), (2, 0.25)]);
     }
 
     #[test]

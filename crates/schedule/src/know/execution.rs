@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::know::blocks::BlockVector;
 use crate::know::knowledge::{Order, Progress};
-use crate::know::learning::Learning;
+use crate::know::learning::{Learning, RAN_MIN};
 use crate::know::store::{KnownProgram, Store};
 use crate::know::transitions::Transitions;
 use crate::machine::{Arrival, Counts, Key, Ran};
@@ -81,12 +81,12 @@ impl Execution {
         }
         // The only sample of a program that ends at once. Without it, the program would never be covered.
         let is_first = self.phase.is_none();
-        let is_sample = is_first || ran_us >= learning.ran_min * quantum_us;
+        let is_sample = is_first || ran_us >= RAN_MIN * quantum_us;
         let phase = match self.phase {
             // Too short to determine the phase, so the previous phase continues.
             Some(phase) if !is_sample || ran.addresses.len() < learning.addresses_min => phase,
             _ => {
-                let vector = BlockVector::of(&ran.addresses, &learning.buckets);
+                let vector = BlockVector::of(&ran.addresses);
                 program.phases.recognise(&vector, &learning.similarity)
             }
         };

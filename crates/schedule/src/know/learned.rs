@@ -11,10 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::know::contention::Little;
+use crate::know::contention::{Little, states};
 use crate::know::execution::{Execution, PhasePiece};
 use crate::know::knowledge::{Forecast, Knowledge, Order, Progress, Tally};
-use crate::know::learning::Learning;
+use crate::know::learning::{COVERAGE_MIN, Learning};
 use crate::know::store::{Gain, Store, alone_us, requests_of};
 use crate::know::work::ProgramWork;
 use crate::machine::{Arrival, Counts, Key, Limits, ProgramId, Quantum, Ran, Reading};
@@ -184,7 +184,7 @@ impl Knowledge for Learned {
         let inputs = || keys.iter().filter_map(input);
         let gain: Gain = inputs().filter_map(|input| input.times.gain()).sum();
         Tally {
-            has_gained: gain.is_measured(self.learning.saved_min),
+            has_gained: gain.is_measured(),
             programs: inputs().count() as u64,
             all: inputs().map(|input| input.runs).sum(),
             tried: inputs().map(|input| input.times.tried).sum(),
@@ -200,7 +200,7 @@ impl Knowledge for Learned {
         let own: Vec<f64> = quantum.ran.iter().map(own).collect();
         let foreign = quantum.foreign_requests / quantum.length_us;
         let system = quantum.ran.iter().map(requests).sum::<f64>() / quantum.length_us + foreign;
-        let states = self.learning.thresholds.states(&own, system, foreign, limits.peak);
+        let states = states(&own, system, foreign, limits.peak);
         for (ran, state) in quantum.ran.iter().zip(states) {
             self.learn_of(ran, state, quantum.length_us);
         }
@@ -224,7 +224,7 @@ impl Knowledge for Learned {
             whole.requests = requests_of(&input.instructions, &program.phases);
             requests = requests_of(&execution.instructions, &program.phases);
         }
-        if program.phases.coverage() < self.learning.coverage_min {
+        if program.phases.coverage() < COVERAGE_MIN {
             return None;
         }
         // At the start the phase is unknown, so the program's mean is used.

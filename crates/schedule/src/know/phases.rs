@@ -136,10 +136,9 @@ impl Phases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::know::blocks::Buckets;
 
     fn vector(addresses: &[u64]) -> BlockVector {
-        BlockVector::of(addresses, &Buckets::Bytes(64))
+        BlockVector::of(addresses)
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub fn avoidable(demands: &[f64], processors: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::know::blocks::{BlockVector, Buckets};
+    use crate::know::blocks::BlockVector;
     use crate::know::phases::{Phase, Similarity};
     use crate::know::store::{KnownProgram, Store};
 
@@ -155,7 +155,7 @@ mod tests {
         let seen = |quanta: usize| {
             let mut program = KnownProgram::default();
             for quantum in 0..quanta {
-                let vector = BlockVector::of(&[quantum as u64 * 64], &Buckets::Bytes(64));
+                let vector = BlockVector::of(&[quantum as u64 * 64]);
                 program.phases.recognise(&vector, &Similarity::default());
             }
             program

@@ -3,7 +3,7 @@
 use super::*;
 use crate::list::values::Values;
 use crate::list::{Defaults, List};
-use crate::queue::{Halt, Queue, Rules};
+use crate::queue::{Halt, Rules};
 use crate::report::printer::Style;
 use crate::report::reporter::Reports;
 use crate::run::admission::{Admission, StartLimits};
@@ -48,10 +48,10 @@ fn with_two_programs(freezer: &Freezer, test: impl FnOnce(&mut Here<'_, '_, Reco
     // They end if the test does not end them.
     let words = ["sh", "-c", "i=0; while [ $i -lt 50000000 ]; do i=$((i+1)); done", ":::", "1", "2"];
     let list = List::open(None, &words.map(Into::into), &Values::default(), Defaults::default()).expect("two jobs");
-    let queue = Queue::new(list.jobs(), Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
+    let queue = Before::default().queue(&list, Rules { slots: 2, memory_bytes: u64::MAX, halt: Halt::NEVER });
     let link = Link { tell, signals };
     let begin = (Before::default(), queue, Admission::new(StartLimits::default(), 2));
-    let mut runner = Runner::new(&reports, list, begin, None, freezer, link).expect("a runner");
+    let mut runner = Runner::new(reports, list, begin, None, freezer, link).expect("a runner");
     let limits = Limits { processors: 1, quota: f64::INFINITY, memory_bytes: u64::MAX, peak: 100.0 };
     test(&mut Here::new(&mut runner, Recorded::default(), None, limits));
     runner.end_programs();

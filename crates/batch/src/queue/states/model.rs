@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::tests::whole;
 use super::{Counts, Queue, Rules, State};
-use crate::queue::{BatchJob, Halt, Outcome};
+use crate::queue::{BatchJob, Halt, Outcome, Shell};
 
 /// The jobs, and what has happened to each.
 struct Model {
@@ -137,7 +138,7 @@ impl Model {
                 retry_delay: Some(Duration::from_millis(delay_ms)),
                 priority,
                 memory_bytes,
-                ..BatchJob::shell("true")
+                ..Shell::default().job("true".into())
             }
         };
         let jobs: Vec<BatchJob> = drawn.iter().enumerate().map(job).collect();
@@ -165,7 +166,7 @@ proptest! {
     ) {
         let rules = Rules { slots, memory_bytes: 100, halt };
         let mut model = Model::new(&drawn, rules);
-        let mut queue = Queue::new(&model.jobs, rules);
+        let mut queue = whole(&model.jobs, rules);
         let mut places: Vec<usize> = (0..model.jobs.len()).collect();
         if backwards {
             places.reverse();

@@ -1,6 +1,7 @@
 //! Which job begins, and when the queue is over.
 
 use super::*;
+use crate::queue::Shell;
 use proptest::prelude::*;
 
 const RULES: Rules = Rules { slots: 2, memory_bytes: 100, halt: Halt::NEVER };
@@ -11,9 +12,17 @@ fn jobs(needs: &[(&[usize], u32, u64)]) -> Vec<BatchJob> {
         after: after.to_vec(),
         retries: Some(*retries),
         memory_bytes: *memory,
-        ..BatchJob::shell("true")
+        ..Shell::default().job("true".into())
     };
     needs.iter().map(job).collect()
+}
+
+/// Makes a queue of a whole list, in which every job waits.
+pub(super) fn whole(jobs: &[BatchJob], rules: Rules) -> Queue {
+    let mut queue = Queue::open(rules);
+    queue.add(jobs);
+    queue.close();
+    queue
 }
 
 /// A job that waits for nothing.
@@ -23,7 +32,7 @@ const BAD: Outcome = Outcome::Exited(1);
 
 #[test]
 fn as_many_jobs_run_as_there_are_slots_in_the_order_of_the_list() {
-    let mut queue = Queue::new(&jobs(&[PLAIN; 4]), RULES);
+    let mut queue = whole(&jobs(&[PLAIN; 4]), RULES);
     assert_eq!([queue.begin(), queue.begin(), queue.begin()], [Some(0), Some(1), None]);
     assert!(!queue.end(1, GOOD));
     assert_eq!([queue.begin(), queue.begin()], [Some(2), None]);
@@ -31,7 +40,7 @@ fn as_many_jobs_run_as_there_are_slots_in_the_order_of_the_list() {
 
 #[test]
 fn a_job_begins_when_all_before_it_have_succeeded() {
-    let mut queue = Queue::new(&jobs(&[(&[1, 2], 0, 0), (&[], 0, 0), (&[], 0, 0)]), RULES);
+    let mut queue = whole(&jobs(&[(&[1, 2], 0, 0), (&[], 0, 0), (&[], 0, 0)]), RULES);
     assert_eq!([queue.begin(), queue.begin()], [Some(1), Some(2)]);
     queue.end(1, GOOD);
     assert_eq!(queue.begin(), None);
@@ -41,7 +50,7 @@ fn a_job_begins_when_all_before_it_have_succeeded() {
 
 #[test]
 fn jobs_behind_a_failed_one_are_skipped_and_others_run() {
-    let mut queue = Queue::new(&jobs(&[(&[], 0, 0), (&[0], 0, 0), (&[1], 0, 0), (&[], 0, 0)]), RULES);
+    let mut queue = whole(&jobs(&[(&[], 0, 0), (&[0], 0, 0), (&[1], 0, 0), (&[], 0, 0)]), RULES);
     assert_eq!([queue.begin(), queue.begin()], [Some(0), Some(3)]);
     queue.end(0, BAD);
     queue.end(3, GOOD);
@@ -52,7 +61,7 @@ fn jobs_behind_a_failed_one_are_skipped_and_others_run() {
 
 #[test]
 fn without_keep_going_nothing_begins_after_a_failure() {
-    let mut queue = Queue::new(&jobs(&[PLAIN; 3]), Rules { halt: Halt::SOON, ..RULES });
+    let mut queue = whole(&jobs(&[PLAIN; 3]), Rules { halt: Halt::SOON, ..RULES });
     assert_eq!([queue.begin(), queue.begin()], [Some(0), Some(1)]);
     queue.end(0, BAD);
     assert_eq!((queue.begin(), queue.is_over()), (None, false));
@@ -74,7 +83,7 @@ fn jobs_that_arrive_after_a_halt_do_not_begin_and_the_queue_is_over_without_the_
 
 #[test]
 fn a_failed_job_is_tried_as_often_as_it_may() {
-    let mut queue = Queue::new(&jobs(&[(&[], 2, 0)]), RULES);
+    let mut queue = whole(&jobs(&[(&[], 2, 0)]), RULES);
     for again in [true, true, false] {
         assert_eq!(queue.begin(), Some(0));
         assert_eq!(queue.end(0, BAD), again);
@@ -84,7 +93,7 @@ fn a_failed_job_is_tried_as_often_as_it_may() {
 
 #[test]
 fn a_failure_with_an_attempt_left_is_not_final_although_the_queue_was_stopped() {
-    let mut queue = Queue::new(&jobs(&[(&[], 1, 0)]), RULES);
+    let mut queue = whole(&jobs(&[(&[], 1, 0)]), RULES);
     queue.begin();
     queue.stop();
     assert!(queue.end(0, BAD));
@@ -93,7 +102,7 @@ fn a_failure_with_an_attempt_left_is_not_final_although_the_queue_was_stopped() 
 
 #[test]
 fn jobs_wait_for_memory_and_one_that_needs_too_much_runs_alone() {
-    let mut queue = Queue::new(&jobs(&[(&[], 0, 60), (&[], 0, 60), (&[], 0, 1), (&[], 0, 900)]), RULES);
+    let mut queue = whole(&jobs(&[(&[], 0, 60), (&[], 0, 60), (&[], 0, 1), (&[], 0, 900)]), RULES);
     assert_eq!([queue.begin(), queue.begin()], [Some(0), None]);
     queue.end(0, GOOD);
     assert_eq!([queue.begin(), queue.begin()], [Some(1), Some(2)]);
@@ -105,7 +114,7 @@ fn jobs_wait_for_memory_and_one_that_needs_too_much_runs_alone() {
 
 #[test]
 fn an_interrupted_job_has_no_outcome_and_nothing_begins_after_it() {
-    let mut queue = Queue::new(&jobs(&[PLAIN; 2]), RULES);
+    let mut queue = whole(&jobs(&[PLAIN; 2]), RULES);
     queue.begin();
     queue.interrupt(0);
     assert_eq!((queue.begin(), queue.is_over(), queue.states()[0].clone()), (None, true, State::Waiting));
@@ -138,9 +147,9 @@ proptest! {
     ) {
         let jobs: Vec<BatchJob> = needs.iter().enumerate().map(|(at, (after, retries, memory))| {
             let after = if at == 0 { vec![] } else { after.iter().map(|index| index.index(at)).collect() };
-            BatchJob { after, retries: Some(*retries), memory_bytes: *memory, ..BatchJob::shell("true") }
+            BatchJob { after, retries: Some(*retries), memory_bytes: *memory, ..Shell::default().job("true".into()) }
         }).collect();
-        let mut queue = Queue::new(&jobs, Rules { slots, ..RULES });
+        let mut queue = whole(&jobs, Rules { slots, ..RULES });
         let (mut running, mut drawn) = (Vec::new(), 0);
         while !queue.is_over() {
             while let Some(job) = queue.begin() {

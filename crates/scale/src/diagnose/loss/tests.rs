@@ -159,7 +159,7 @@ fn all_that_a_lock_costs_counts_for_it() {
 fn samples_tell_what_the_kernel_does() {
     let with = |account: Account, works: &[(KernelWork, f64)]| {
         let mut kernel = [0.0; 9];
-        works.iter().for_each(|(work, seconds)| kernel[work.place()] = *seconds);
+        works.iter().for_each(|(work, seconds)| kernel[*work as usize] = *seconds);
         Account { kernel, ..account }
     };
     let few = with(account(1, [1.02, 0.04, 0.98, 0.0, 0.0], &[]), &[(KernelWork::Files, 0.98)]);
@@ -190,7 +190,7 @@ fn a_lock_for_which_threads_hardly_sleep_is_a_lock() {
     let few = account(1, [0.382, 0.378, 0.004, 0.0, 0.0], &[]);
     let mut many = account(2, [2.104, 2.015, 1.876, 0.0, 0.0], &[(Sleep::Lock, 0.317)]);
     assert_eq!(Loss::of(&few, &many).cause, Cause::Mixed);
-    many.kernel[KernelWork::Futex.place()] = 1.876;
+    many.kernel[KernelWork::Futex as usize] = 1.876;
     assert_eq!(Loss::of(&few, &many).cause, Cause::Lock);
 }
 

@@ -8,8 +8,7 @@
 //!  settings   the switches
 //! ```
 //!
-//! Two more are parameters of learning, because they change what is known
-//! ([`Learning`](crate::know::learning::Learning): `earlier_transitions`, `saved_min`).
+//! Two more change what is known: `Learning::earlier_transitions`, and `SAVED_MIN` of [`crate::know::store`].
 
 pub mod admission;
 pub mod gate;

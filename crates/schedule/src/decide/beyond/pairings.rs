@@ -6,23 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rule by which a pair is dropped.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PairRule {
-    /// The loss beyond that in the system's order that counts as wrong, as a share of the program's speed.
-    pub margin: f64,
-    /// The number of wrong quanta after which a pair is dropped.
-    pub times: u32,
-    /// The number of quanta in the system's order needed to know a program's loss there.
-    pub samples_min: u32,
-}
-
-impl Default for PairRule {
-    /// Two wrong quanta; a fifth of the speed.
-    fn default() -> PairRule {
-        PairRule { margin: 0.2, times: 2, samples_min: 5 }
-    }
-}
+/// The loss beyond that in the system's order that counts as wrong, as a share of the program's speed.
+const MARGIN: f64 = 0.2;
+/// The number of wrong quanta after which a pair is dropped.
+const TIMES: u32 = 2;
+/// The number of quanta in the system's order needed to know a program's loss there.
+const SAMPLES_MIN: u32 = 5;
 
 /// A program in a quantum of our order.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +27,6 @@ pub struct Member {
 /// Losses of builds, by number, and the pairs that proved to be wrong.
 #[derive(Clone, Debug, Default)]
 pub struct Pairings {
-    rule: PairRule,
     /// The mean loss in the system's order, and the number of quanta.
     usual: BTreeMap<usize, (f64, u32)>,
     wrong: BTreeMap<(usize, usize), u32>,
@@ -46,11 +34,6 @@ pub struct Pairings {
 }
 
 impl Pairings {
-    /// Makes a table without dropped pairs.
-    pub fn new(rule: PairRule) -> Pairings {
-        Pairings { rule, ..Pairings::default() }
-    }
-
     /// Records the loss of a program in a quantum of the system's order.
     pub fn observe_usual(&mut self, build: usize, loss: f64) {
         let (mean, count) = self.usual.entry(build).or_default();
@@ -62,8 +45,8 @@ impl Pairings {
     pub fn observe_chosen(&mut self, members: &[Member]) -> Vec<(usize, usize)> {
         let mut wrong = BTreeSet::new();
         for (place, member) in members.iter().enumerate() {
-            let usual = self.usual.get(&member.build).filter(|(_, count)| *count >= self.rule.samples_min);
-            let is_wrong = member.loss.zip(usual).is_some_and(|(loss, (mean, _))| loss > mean + self.rule.margin);
+            let usual = self.usual.get(&member.build).filter(|(_, count)| *count >= SAMPLES_MIN);
+            let is_wrong = member.loss.zip(usual).is_some_and(|(loss, (mean, _))| loss > mean + MARGIN);
             let others = members.iter().enumerate().filter(|(other, _)| *other != place);
             let Some((_, beside)) = others.max_by(|a, b| a.1.used.total_cmp(&b.1.used)).filter(|_| is_wrong) else {
                 continue;
@@ -73,7 +56,7 @@ impl Pairings {
         wrong.retain(|pair| {
             let times = self.wrong.entry(*pair).or_default();
             *times += 1;
-            *times >= self.rule.times && self.dropped.insert(*pair)
+            *times >= TIMES && self.dropped.insert(*pair)
         });
         wrong.into_iter().collect()
     }
@@ -112,7 +95,7 @@ mod tests {
     }
 
     fn pairings() -> Pairings {
-        let mut pairings = Pairings::new(PairRule::default());
+        let mut pairings = Pairings::default();
         for build in 0..3 {
             (0..5).for_each(|_| pairings.observe_usual(build, 0.1));
         }
@@ -140,7 +123,7 @@ mod tests {
 
     #[test]
     fn no_pairing_is_wrong_while_the_usual_loss_is_unknown() {
-        let mut pairings = Pairings::new(PairRule::default());
+        let mut pairings = Pairings::default();
         pairings.observe_usual(0, 0.0);
         for _ in 0..50 {
             assert_eq!(pairings.observe_chosen(&[member(0, 0.9, 50.0), member(1, 0.9, 50.0)]), []);

@@ -1,7 +1,6 @@
 //! Settings of the scheduler.
 
 use crate::decide::beyond::gate::GateRule;
-use crate::decide::beyond::pairings::PairRule;
 use crate::decide::beyond::trial::TrialRule;
 
 /// The paper's quantum, which is Linux's.
@@ -24,7 +23,7 @@ pub struct Settings {
     /// How often addresses are sampled: in every quantum if this is 1, in each fourth if it is 4.
     pub sample_every: u64,
     /// Drop pairs that prove to be wrong.
-    pub pairings: Option<PairRule>,
+    pub pairings: bool,
     /// A program runs now if its remaining time, increased by this share, exceeds the ideal remaining time, because
     /// it would end last. Without this rule the programs with a demand near the share run first, and at the end
     /// processors are idle.
@@ -46,19 +45,16 @@ impl Settings {
     /// Only the paper's policy.
     pub fn paper() -> Settings {
         Settings {
-            quantum_us: QUANTUM_US,
             target_of_the_rest: false,
             arrivals_join: false,
             gate: None,
-            trial: None,
-            sample_every: 1,
-            pairings: None,
+            pairings: false,
             late: None,
-            finish: None,
             memory: false,
             quota: false,
             threads: false,
             waits: false,
+            ..Settings::default()
         }
     }
 }
@@ -73,7 +69,7 @@ impl Default for Settings {
             gate: Some(GateRule::default()),
             trial: None,
             sample_every: 1,
-            pairings: Some(PairRule::default()),
+            pairings: true,
             late: Some(0.5),
             finish: None,
             memory: true,
