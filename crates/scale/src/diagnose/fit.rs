@@ -24,7 +24,7 @@ pub struct Fitted {
 pub struct Fit {
     /// The law and its least-squares parameters.
     pub fitted: Fitted,
-    /// Each parameter with its interval, in the order of [`Law::parameters`].
+    /// Each parameter with its interval, in the order of [`Law::meanings`].
     pub parameters: Vec<Interval>,
     /// The number of workers with the shortest time according to this law.
     pub best: Interval,
