@@ -158,8 +158,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         pub fn max_failures(failures: u32) => max_failures;
 
         /// Sets aside up to `records` records, at most a million, because the map function panics on them, returns an
-        /// error ([`ProgramError`]), is killed by them, or (with [`Job::task_timeout`]) never returns. They count for
-        /// nothing, and the summary lists them ([`Summary::bad_records`]). One more is an error.
+        /// error ([`ProgramError`](crate::ProgramError)), is killed by them, or (with [`Job::task_timeout`]) never
+        /// returns. They count for nothing, and the summary lists them
+        /// ([`Summary::bad_records`](crate::Summary::bad_records)). One more is an error.
         ///
         /// A panic or an error in the map function costs no worker. A record that kills its worker is found by the
         /// retries; at most 32 records may kill. The cost of this option: pairs are kept apart until the map function
@@ -220,20 +221,20 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
 
         /// Sets how many bytes stay free on the file systems of the spill folders and of the checkpoint. A job that
         /// finds less free there ends. By default a tenth of the bytes that are free when the job begins. For copies of
-        /// streams see [`Input::keep_free`].
+        /// streams see [`Input::keep_free`](crate::Input::keep_free).
         pub fn keep_free(bytes: u64) => keep_free_bytes;
 
         /// Makes the result the same, byte for byte, for any number of workers and any schedule, even with sums of
         /// floating-point numbers. Splits and chunks are then cut the same way for any number of workers, and an
         /// unordered result comes in key order. Values that are whole numbers combine as usual. Others
-        /// ([`Datum::EXACT`]) are combined only within a map task and at the end, in ascending order. That takes more
-        /// memory, as [`Combining::Map`] does, and time to sort all pairs by key: the job takes twice the time if few
-        /// keys repeat within a task.
+        /// ([`Datum::EXACT`](crate::Datum::EXACT)) are combined only within a map task and at the end, in ascending
+        /// order. That takes more memory, as [`Combining::Map`] does, and time to sort all pairs by key: the job takes
+        /// twice the time if few keys repeat within a task.
         pub fn deterministic(deterministic: bool) => deterministic;
 
-        /// Records when each worker was in which phase, for [`Summary::timeline`]. That takes 48 KiB of address space
-        /// for each worker, of which a job that ends soon touches a part, and a few instructions whenever a phase
-        /// changes.
+        /// Records which phase each worker was in, and when, for [`Summary::timeline`](crate::Summary::timeline). It
+        /// takes 48 KiB of address space for each worker, of which a job that ends soon touches a part, and a few
+        /// instructions whenever a phase changes.
         ///
         /// ```
         /// # use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError};
@@ -262,9 +263,10 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         /// ```
         pub fn timeline(timeline: bool) => timeline;
 
-        /// Ends the job with [`Error::Deadline`] if it takes longer than `limit`, from the call that runs it to its
-        /// last pair. The copying of pipes counts, and so does the time that the receiver of the result takes. For an
-        /// input that is looked at before ([`Input::sources`], [`Input::sift`]), see [`Input::deadline`].
+        /// Ends the job with [`Error::Deadline`](crate::Error::Deadline) if it takes longer than `limit`, from the call
+        /// that runs it to its last pair. The copying of pipes counts, and so does the time that the receiver of the
+        /// result takes. For an input that is looked at before ([`Input::sources`](crate::Input::sources),
+        /// [`Input::sift`](crate::Input::sift)), see [`Input::deadline`](crate::Input::deadline).
         pub fn deadline(limit: Duration) => deadline;
 
         /// Chooses whether a separate process reads and maps a few small pieces of the input before the job is planned.
@@ -291,7 +293,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// Saves the job's progress in the folder `dir`, so that running the same job again continues where this run ended,
     /// however it ended. About every `every`, all work done so far is written to disk. `program` names everything that
     /// the map function depends on besides its input, such as its parameters. A job whose program, options or input
-    /// files have changed is refused ([`Error::CheckpointOfAnother`]).
+    /// files have changed is refused ([`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother)).
     ///
     /// The checkpoint remains after the job, so that nothing is lost before the result is stored; then call
     /// [`remove_checkpoint`](crate::remove_checkpoint). Without this option nothing is written, at no cost.
@@ -387,8 +389,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Calls `progress` about ten times a second while the job runs. If it returns [`ControlFlow::Break`], the job ends
-    /// with [`Error::Cancelled`].
+    /// Calls `progress` about ten times a second while the job runs. If it returns
+    /// [`ControlFlow::Break`](std::ops::ControlFlow::Break), the job ends with
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn on_progress<R: MayStop>(mut self, mut progress: impl FnMut(Progress) -> R + Send + 'j) -> Self {
         self.terms.progress = Some(Box::new(move |now| progress(now).stops()));
         self
