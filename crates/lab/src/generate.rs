@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use fastrand::Rng;
 use gristmill_apps::npy_header;
 use gristmill_cli::{Failure, print};
-use gristmill_os::aside::Aside;
 use gristmill_os::folder::Folder;
+use gristmill_os::whole_file::Aside;
 
 use crate::ops::records;
 

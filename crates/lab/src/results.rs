@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gristmill_cli::Failure;
-use gristmill_os::aside::Aside;
+use gristmill_os::whole_file::Aside;
 
 /// A file for results. It is opened first, so that a path that cannot be written fails at once and not after minutes.
 pub struct ResultFile {

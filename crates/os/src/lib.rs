@@ -54,7 +54,7 @@ pub mod room;
 pub mod samples;
 pub mod kernel_calls;
 pub mod standard;
-pub mod aside;
+pub mod whole_file;
 pub mod stop;
 pub mod usage;
 pub mod vectors;

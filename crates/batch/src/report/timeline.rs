@@ -7,7 +7,7 @@ use gristmill::Error;
 use gristmill_report::table;
 
 use super::record::Record;
-use gristmill_os::aside::Aside;
+use gristmill_os::whole_file::Aside;
 use gristmill_report::text::{counted, escape};
 
 const WIDTH: f64 = 900.0;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::output::aside::WholeFile;
+use crate::output::side_files::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::standard_output::print_bytes;
 

@@ -7,7 +7,7 @@ use clap::Args;
 use gristmill::{Error, units};
 use gristmill_history::{BYTES_MIN, History as File, Limits, Problem, UNDISTURBED_US};
 
-use crate::output::aside::write_whole;
+use crate::output::side_files::write_whole;
 use crate::report::gain;
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;

@@ -9,8 +9,8 @@ use gristmill_apps::{Overflow, Product};
 
 use crate::options::inputs::INPUT;
 use crate::options::tables::Tables;
-use crate::output::aside::WholeFile;
 use crate::output::column::{ColumnType, Field, matrix_columns, matrix_fields};
+use crate::output::side_files::WholeFile;
 use crate::run::common_options::CommonOptions;
 use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;

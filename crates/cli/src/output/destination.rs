@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum};
 use gristmill::{Compression, Job, MapReduce};
 use rustix::fs::OFlags;
 
-use crate::output::aside::{self, Aside, Standard};
 use crate::output::column::{Column, Field, Format};
 use crate::output::packer::Packer;
 use crate::output::parts::Parts;
 use crate::output::rows::Rows;
+use crate::output::side_files::{self, Aside, Standard};
 use crate::terminal::failure::Failure;
 use crate::terminal::standard_output::standard_output;
 
@@ -141,7 +141,9 @@ impl Destination {
 
     /// Returns the output path, if the result goes to a file.
     pub fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-") && aside::standard(path) != Some(Standard::Output))
+        self.output
+            .as_deref()
+            .filter(|path| *path != Path::new("-") && side_files::standard(path) != Some(Standard::Output))
     }
 
     /// Opens the destination without writing to it.

@@ -1,6 +1,6 @@
 //! The output: rows in any format, to a file that appears whole or not at all.
 
-pub mod aside;
+pub mod side_files;
 pub mod packer;
 pub mod column;
 pub mod parts;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use gristmill::Source;
 
-use crate::output::aside::{Standard, directory, standard};
+use crate::output::side_files::{Standard, directory, standard};
 use crate::terminal::failure::Failure;
 use crate::terminal::standard_output::standard_output;
 

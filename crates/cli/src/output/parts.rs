@@ -20,7 +20,7 @@ use gristmill_os::folder::{Entry, Folder, hidden_name};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
-use crate::output::aside::Aside;
+use crate::output::side_files::Aside;
 use crate::terminal::failure::Failure;
 
 /// The folder being written.

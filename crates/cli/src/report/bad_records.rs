@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gristmill::{BadFile, BadRecord};
 use serde_json::{Value, json};
 
-use crate::output::aside::WholeFile;
+use crate::output::side_files::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;
 use crate::terminal::settings::as_options;

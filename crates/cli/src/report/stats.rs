@@ -11,7 +11,7 @@ use gristmill_os::allocations::Allocations;
 use gristmill_report::timeline::role;
 use serde_json::{Map, Value, json};
 
-use crate::output::aside::WholeFile;
+use crate::output::side_files::WholeFile;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::printable;
 

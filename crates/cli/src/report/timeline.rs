@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gristmill::Summary;
 use gristmill_report::timeline::{TimelineJob, page};
 
-use crate::output::aside::WholeFile;
+use crate::output::side_files::WholeFile;
 use crate::terminal::failure::Failure;
 
 /// The page, written when the last job has ended.

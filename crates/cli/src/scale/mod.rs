@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use gristmill::{Error, units};
 use gristmill_scale::{Parameter, Report, Request};
 
-use crate::output::aside::{WholeFile, write_whole};
+use crate::output::side_files::{WholeFile, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
 use crate::terminal::messages::tell;

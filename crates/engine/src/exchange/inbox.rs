@@ -1,5 +1,5 @@
-//! The receiving side. It takes pages from every producer, knows which of them count, and lets the reducer make room or
-//! combine early (`--combine-after`).
+//! The receiving side, which drains the mailbox of its worker. It takes pages from every producer, knows which of them
+//! count, and lets the reducer make room or combine early (`--combine-after`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;

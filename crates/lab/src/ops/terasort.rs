@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use gristmill::Error;
 use gristmill_cli::{Failure, print};
-use gristmill_os::aside::Aside;
 use gristmill_os::standard::standard_output;
+use gristmill_os::whole_file::Aside;
 use rustix::io::Errno;
 
 use super::records;

@@ -4,7 +4,7 @@ A file is written without a name in its folder, synced, and only then given its 
 however the process ends. If the file system cannot do this, the file has an unpredictable hidden name meanwhile, and what a killed
 process leaves of these is removed by the next one. Devices and pipes are written directly: they have no earlier content to protect.
 
-The rules are those of the command (crates/cli/src/output/aside.rs and crates/os/src/folder.rs):
+The rules are those of the command (crates/os/src/whole_file.rs and crates/os/src/folder.rs):
 
 - A path is followed name by name, each in a folder that is already open, so a folder that is replaced meanwhile changes nothing.
 - A symbolic link stays, and what it leads to is replaced. In a folder that others may write to, such as `/tmp`, the link or file of another

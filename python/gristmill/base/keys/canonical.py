@@ -1,4 +1,7 @@
-"""The canonical form of a key, by the rule of its type or the function that the program has registered for it."""
+"""The canonical form of a key, by the rule of its type or the function that the program has registered for it.
+
+Plain keys, such as 1, 1.0 and True, need none: the encoder in crates/python/src/keys.rs makes them equal, and `order` here.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-//! Files that appear under their name whole, or not at all.
+//! Files beside the result that options name, whole or not at all ([`gristmill_os::whole_file`]).
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use gristmill_os::aside::{Aside, Standard, directory, standard};
+pub use gristmill_os::whole_file::{Aside, Standard, directory, standard};
 
 use crate::terminal::failure::Failure;
 

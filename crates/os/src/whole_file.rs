@@ -27,7 +27,7 @@ use crate::standard::standard_output;
 ///
 /// ```
 /// use std::io::Write;
-/// use gristmill_os::aside::Aside;
+/// use gristmill_os::whole_file::Aside;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let mut aside = Aside::create(&folder.path().join("counts"))?;

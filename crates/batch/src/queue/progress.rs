@@ -1,4 +1,4 @@
-//! The states of all jobs: which begins next, which is tried again, which is skipped.
+//! The progress of a queue: which job begins next, which is tried again or skipped, and when the queue halts.
 //!
 //! ```text
 //!             all before it succeeded       success, or a failure
