@@ -9,7 +9,7 @@
 #   plan: orders reducers shared nodes stages describe
 #   engines: own_modules randoms formats replays functions local
 #   engines.machine.modules: used digests changes
-#   engines.machine: words channel pipes streams logs surroundings deferred unpicklable imports
+#   engines.machine: words channel pipes streams logs surroundings parcel unpicklable imports
 #   engines.machine: workers attempts requests coordinator process serve starter job
 #   engines.spark: rows report feeds sinks partials executors faults parts held job
 #   engines: choice

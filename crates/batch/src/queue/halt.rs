@@ -1,4 +1,4 @@
-//! The rule by which a queue begins no further jobs, in the words of GNU parallel's `--halt`. `progress.rs` follows it.
+//! The rule by which a queue begins no further jobs, in the words of GNU parallel's `--halt`. `queue.rs` follows it.
 
 /// When a queue begins no further jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //!  outcome    how a program ended
 //!  halt       when no further jobs begin
 //!  state      the state of a job, and what may run at the same time
-//!  progress   which job begins next, which is retried or skipped, when the queue halts
+//!  queue      which job begins next, which is retried or skipped, when the queue halts
 //!  journal    lines that survive a crash, and what they say is done
 //! ```
 //!
@@ -29,7 +29,8 @@ mod table;
 mod outcome;
 mod halt;
 mod state;
-mod progress;
+#[expect(clippy::module_inception, reason = "it has the type Queue")]
+mod queue;
 mod journal;
 
 pub use arriving::{Arriving, no_zero_byte};
@@ -38,7 +39,7 @@ pub use job::{BatchJob, Keys, digest};
 pub use journal::{Entry, JournalError, Past, line};
 pub use lists::{Given, GivenList, Lists, given_lists};
 pub use outcome::Outcome;
-pub use progress::Queue;
+pub use queue::Queue;
 pub use shell::{Shell, quoted};
 pub use state::{Counts, Rules, State};
 pub use table::table;

@@ -6,7 +6,7 @@
 use gristmill_counters::sleep::Sleep;
 
 use crate::diagnose::account::{Account, SLEEPS, TimePart};
-use crate::diagnose::cause::Cause;
+use crate::diagnose::cause_kinds::Cause;
 
 /// The waits per second of a worker above which a lock is the cause.
 const WAITS_OF_LOCK: f64 = 1000.0;

@@ -12,7 +12,7 @@ use gristmill_counters::sleep::Sleep;
 
 use crate::diagnose::account::{Account, TimePart, place};
 use crate::diagnose::asleep::{is_on_futex, joined, of_sleep};
-use crate::diagnose::cause::{Cause, Object};
+use crate::diagnose::cause_kinds::{Cause, Object};
 use crate::diagnose::kernel_work::KernelWork;
 
 /// The loss of a run, compared with the run with the fewest workers.

@@ -3,7 +3,7 @@
 use gristmill_counters::sleep::Sleep;
 
 use super::account::TimePart;
-use super::cause::{Cause, Object};
+use super::cause_kinds::{Cause, Object};
 use super::loss::{Loss, QUEUE_MIN};
 use gristmill_report::text::counted;
 

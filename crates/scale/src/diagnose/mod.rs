@@ -12,7 +12,7 @@
 //!  region      regions where more workers gain, saturate or lose
 //!  kernel_work what the kernel does for a program, by the functions in which samples find it
 //!  account     divides the workers' time into parts
-//!  cause       the causes of a loss
+//!  cause_kinds the kinds of causes of a loss
 //!  asleep      sleep that grew: for a lock, for work, or for something else
 //!  loss        compares two accounts, and finds the cause of a loss
 //!  loss_sentence a loss and its cause in plain words
@@ -44,7 +44,7 @@
 
 mod kernel_work;
 mod account;
-mod cause;
+mod cause_kinds;
 mod asleep;
 mod loss;
 mod loss_sentence;
@@ -66,7 +66,7 @@ mod conclusion;
 mod simulation;
 
 pub use account::{Account, Counted, Moment, Seen, TimePart};
-pub use cause::{Cause, Object};
+pub use cause_kinds::{Cause, Object};
 pub use change::Change;
 pub use conclusion::{Circumstances, Conclusion, Disturbance, Failure, Statement};
 pub use curve::{Best, Curve, FittedLaw, Predicted};

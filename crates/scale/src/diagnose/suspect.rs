@@ -5,7 +5,7 @@ use std::fmt;
 use gristmill_counters::sleep::Sleep;
 
 use crate::diagnose::account::TimePart;
-use crate::diagnose::cause::Cause;
+use crate::diagnose::cause_kinds::Cause;
 use crate::diagnose::change::Change;
 use crate::diagnose::kernel_work::KernelWork;
 use crate::diagnose::loss::Loss;

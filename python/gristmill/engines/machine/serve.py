@@ -17,10 +17,10 @@ from ...base.settings import Settings
 from ...plan.stages import Stage
 from . import logs, process, surroundings
 from .channel import give, received, take
-from .deferred import opened, opened_later
 from .imports import Imports, Refused, import_for_workers, threads
 from .modules.changes import apply, differing, unset
 from .modules.digests import Digests
+from .parcel import opened, opened_later
 
 
 def serve(descriptor: int) -> None:

@@ -8,7 +8,7 @@ interpreter of its own with one thread, which forks the processes of all jobs of
     _Starter.start -- a job -----> serve ---- forks -----> serve._plan
                    -- modules, the plan, functions ------>   changes.differing: which differ from the program?
                    <- names ------------------------------
-                   -- changes ---------------------------->  changes.apply, deferred.opened
+                   -- changes ---------------------------->  changes.apply, parcel.opened
                    <- it runs, and has imported ... -------  process.run, coordinator.work
                    -- names -----> imports them, for later jobs
 
@@ -34,12 +34,12 @@ from ...base.settings import FOLDER, Settings
 from ...plan.stages import Stage
 from . import logs, process, surroundings, unpicklable
 from .channel import give, received, taken
-from .deferred import Parcel
 from .imports import ONE_THREAD, import_for_workers, threads
 from .logs import Entries
 from .modules.changes import packed_changes
 from .modules.digests import Digests, digests
 from .modules.used import used
+from .parcel import Parcel
 from .streams import Stream
 
 #: The program of the starter's interpreter. It imports nothing before the path is that of the user's program,

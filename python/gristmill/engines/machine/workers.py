@@ -22,7 +22,7 @@ from ..formats import NOWHERE, Place, Placed
 from ..functions import Failure, Reduce, Side, fault_of_plan, first_failing, number_of, pickled, seeded
 from ..randoms import Generators
 from ..replays import Call, group_step, raised
-from .deferred import Deferred
+from .parcel import Deferred
 
 
 @dataclass

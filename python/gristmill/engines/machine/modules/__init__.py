@@ -5,7 +5,7 @@ have reloaded a module, set one of its variables, or patched a function for a te
 
 1. The program lists the functions and variables that the job's functions may use (`used`), by the names in their code.
 2. The process of the job imports the modules and compares digests (`changes.differing`).
-3. The program sends what differs (`changes.changes`), and the process of the job puts it in place (`changes.apply`).
+3. The program sends what differs (`changes.packed_changes`), and the process of the job puts it in place (`changes.apply`).
 
 Modules of the user are compared whole. Of the standard library and of installed packages only the variables are compared whose
 names the user's code contains, and only whether they are still the library's own.

@@ -20,7 +20,7 @@ _ITEMS_MAX = 1000
 
 
 class Roots:
-    """Modules, and names in code, that a pickle refers to: see :class:`gristmill.deferred.Recorder`."""
+    """Modules, and names in code, that a pickle refers to: see :class:`gristmill.engines.machine.parcel.Recorder`."""
 
     def __init__(self) -> None:
         self.modules: dict[str, None] = {}

@@ -45,7 +45,7 @@ public final class Coordinator {
   private final Map<Integer, ShuffleLedger> shuffles = new TreeMap<>();
   private final Map<String, Executor> known = new HashMap<>();
   private long shufflesWritten;
-  private PartitionHomes.Balance lastWritten = new PartitionHomes.Balance(0, 1, 1);
+  private HomeChooser.Balance lastWritten = new HomeChooser.Balance(0, 1, 1);
   private long homesLost;
   private long attemptsRefused;
   private long incompleteReads;

@@ -19,7 +19,7 @@ import org.gristmill.core.plan.Recovery;
 
 /**
  * The driver's knowledge of one shuffle: which attempts ran and committed, where its partitions live
- * ({@link PartitionHomes}), and the taint table: what of each attempt's output is lost. How much is lost with a home
+ * ({@link HomeChooser}), and the taint table: what of each attempt's output is lost. How much is lost with a home
  * depends on {@link Recovery}.
  *
  * <p>Taint-redo: a map that runs again emits only the partitions that its last committed attempt has lost, and inherits
@@ -48,7 +48,7 @@ final class ShuffleLedger {
   private final Dependency dependency;
   private final Recovery recovery;
   private final int firstEpoch;
-  final PartitionHomes homes;
+  final HomeChooser homes;
   private final StatusShaper shaper;
   private final Map<Long, Attempt> attempts = new HashMap<>();
   private final Map<Integer, Attempt> committed = new HashMap<>();
@@ -81,7 +81,7 @@ final class ShuffleLedger {
     this.dependency = dependency;
     this.recovery = recovery;
     this.firstEpoch = firstEpoch;
-    homes = new PartitionHomes(id, maps, partitions, recovery, firstEpoch, leaving);
+    homes = new HomeChooser(id, maps, partitions, recovery, firstEpoch, leaving);
     shaper = new StatusShaper(maps, partitions);
   }
 
@@ -275,7 +275,7 @@ final class ShuffleLedger {
    * @return null if it kept nothing of this shuffle
    */
   Loss loseHome(String executor, List<String> executors) {
-    PartitionHomes.Moved moved = homes.lose(executor, executors);
+    HomeChooser.Moved moved = homes.lose(executor, executors);
     return moved == null ? null : taint(moved.held(), moved.lost(), executors);
   }
 

@@ -8,7 +8,8 @@ import java.util.stream.LongStream;
 
 /**
  * Puts partitions on nodes before the reduce tasks exist, so that all nodes are done at the same time; a node's load is
- * its bytes divided by its speed.
+ * its bytes divided by its speed. The driver's {@code HomeChooser} decides which executors are nodes, and which
+ * of these rules holds.
  */
 public final class Placement {
   private record Node(int id, double load) {}

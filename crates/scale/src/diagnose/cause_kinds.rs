@@ -1,4 +1,4 @@
-//! The causes of a loss that an account can show.
+//! The kinds of causes that an account can show; `loss.rs` finds which one it is.
 
 use gristmill_counters::sleep::Sleep;
 

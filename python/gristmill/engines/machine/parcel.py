@@ -1,4 +1,4 @@
-"""The plan of a job for another process, and apart from it the program's functions and objects.
+"""The parcel that is shipped to another process: the plan of a job, and apart from it its functions and objects.
 
 The plan needs no module but those of this package. Functions and objects need the user's, and these may start threads when
 they are imported, after which a process can fork no workers. Then the plan has a :class:`Deferred` in place of each, and the workers

@@ -1,4 +1,4 @@
-//! The progress of a queue: which job begins next, which is tried again or skipped, and when the queue halts.
+//! A queue: which job begins next, which is tried again or skipped, when it halts and when it is over.
 //!
 //! ```text
 //!             all before it succeeded       success, or a failure

@@ -18,7 +18,7 @@ import org.gristmill.core.plan.SizeModel;
  *
  * <p>Not thread safe; {@link Coordinator} guards it.
  */
-final class PartitionHomes {
+final class HomeChooser {
   /**
    * How much more than longest first would give it the fullest node may have for the sake of {@link Placement#ranges}.
    */
@@ -46,7 +46,7 @@ final class PartitionHomes {
    * @param firstEpoch of its first plan
    * @param leaving the executors that are being decommissioned, as it is from now on
    */
-  PartitionHomes(int shuffle, int maps, int partitions, Recovery recovery, int firstEpoch, Set<String> leaving) {
+  HomeChooser(int shuffle, int maps, int partitions, Recovery recovery, int firstEpoch, Set<String> leaving) {
     this.shuffle = shuffle;
     this.maps = maps;
     this.partitions = partitions;
