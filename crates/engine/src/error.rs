@@ -189,7 +189,7 @@ pub enum Error {
         /// file.
         limit_bytes: Option<usize>,
     },
-    /// The map function returned an error ([`ProgramError`](crate::ProgramError)).
+    /// The map function returned an error ([`ProgramError`]).
     #[error("{}{}: {why}", path.display(), line.map(|line| format!(" line {line}")).unwrap_or_default())]
     Rejected {
         /// The file.

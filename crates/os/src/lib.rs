@@ -13,7 +13,7 @@
 //! - [`wake`]: an eventfd, and a poll over many file descriptors;
 //! - [`file_size`]: the limit of a file's size, as an error;
 //! - [`folder`]: open folders and the names in them, safe from other users;
-//! - [`aside`]: files that appear under their name whole, or not at all;
+//! - [`whole_file`]: files that appear under their name whole, or not at all;
 //! - [`machine`]: processors, NUMA nodes, caches, available memory;
 //! - [`memory`]: private memory in huge pages;
 //! - [`program`]: programs of users, started apart, stopped and continued as a whole;
