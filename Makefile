@@ -1,6 +1,6 @@
 # make demo       counts the words of real text, kills a worker, and does the same with coreutils
 # make test       all tests: about half an hour on two processors
-# make test-quick the tests to run before a commit: five minutes
+# make test-quick the tests to run before a commit
 # make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone, cargo-deny and the oldest Rust find
 # make wheel      the Python package, with the command, as a file that needs no Rust
 # make docs       the documentation as a site, in target/docs/site
