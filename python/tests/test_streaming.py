@@ -83,8 +83,8 @@ def test_take_calls_functions_for_few_records_more(way: str, count: int, tmp_pat
     # take(1) of 50,000 records ran nearly all of them.
     with gm.configure(workers=2):
         assert gm.range(50_000).map(calls(tmp_path)).take(count) == list(range(count))
-    # Tasks that were begun end on their own, and workers go on until the reader has had a processor.
-    assert len(list(tmp_path.iterdir())) <= count + 1000
+    # Tasks that were begun end on their own; those of two workers are 1/64 of what lies before them, or one record.
+    assert len(list(tmp_path.iterdir())) <= count + 2 * 2 + 25
 
 
 @HERE
@@ -93,7 +93,7 @@ def test_lines_of_a_large_file_come_one_by_one(way: str, tmp_path: Path) -> None
     file.write_text("".join(f"{line}\n" for line in range(300_000)))
     (tmp_path / "calls").mkdir()
     assert gm.read_text(file).map(calls(tmp_path / "calls")).take(20) == [str(line) for line in range(20)]
-    assert len(list((tmp_path / "calls").iterdir())) < 1000
+    assert len(list((tmp_path / "calls").iterdir())) < 150
 
 
 @HERE
