@@ -26,14 +26,14 @@ $(GRISTMILL): need-cargo
 STAGES = test-rust test-questions test-bench test-spark test-python test-docs
 
 test:
-	@sh ci/needs.sh rust cc python java
+	@CARGO='$(CARGO)' sh ci/needs.sh rust cc python java
 	@echo 'make test: $(words $(STAGES)) stages, about half an hour on two processors; CONTRIBUTING.md lists them'
 	@n=0; for stage in $(STAGES); do \
 	  n=$$((n + 1)); echo "make test: $$n of $(words $(STAGES)), $$stage, $$(date +%H:%M)"; \
 	  $(MAKE) --no-print-directory $$stage || { echo "make test: $$stage failed; 'make $$stage' runs it alone" >&2; exit 1; }; \
 	done
 
-# What changes break most often: the units of every crate, the engine's deaths, and the command's programs.
+# What changes break most often: the units of every crate, and the engine's programs, deaths and spilling.
 test-quick: need-cargo
 	$(CARGO) test --workspace --locked $(FEATURES) --lib --bins
 	$(CARGO) test --locked --package gristmill --test death --test programs --test spill
@@ -88,4 +88,4 @@ clean:
 
 .PHONY: need-cargo
 need-cargo:
-	@sh ci/needs.sh rust cc
+	@CARGO='$(CARGO)' sh ci/needs.sh rust cc

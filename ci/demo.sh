@@ -12,7 +12,8 @@ folder=${CARGO_TARGET_DIR:-target}/demo
 mkdir -p "$folder"
 text=${2:-$folder/text}
 if [ ! -e "$text" ]; then
-    find "${CARGO_HOME:-$HOME/.cargo}/registry/src" -name '*.rs' -exec cat {} + >"$text"
+    find "${CARGO_HOME:-$HOME/.cargo}/registry/src" -name '*.rs' -exec cat {} + >"$text.new"
+    mv "$text.new" "$text"
 fi
 export LC_ALL=C
 count=("$gristmill" word-count --tokens alpha)

@@ -8,7 +8,7 @@ set -eu
 
 has() { # has TOOL
     case $1 in
-    rust) cargo --version >/dev/null 2>&1 ;;
+    rust) ${CARGO:-cargo} --version >/dev/null 2>&1 ;;
     cc) command -v cc >/dev/null ;;
     python) python3 -c 'import ensurepip, pip, sys, venv; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 ;;
     java) command -v mvn >/dev/null && command -v javac >/dev/null ;;
