@@ -31,7 +31,7 @@ pub(crate) fn dispose(signals: &[libc::c_int], disposition: libc::sighandler_t) 
 
 /// Makes a program heed SIGINT, SIGQUIT and SIGTERM, however this process was started.
 ///
-/// What a shell starts in the background ignores the first two, and so do its children.
+/// Programs that a shell starts in the background ignore the first two, and so do their children.
 pub fn heed(command: &mut Command) {
     let reset = || {
         dispose(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTERM], libc::SIG_DFL);

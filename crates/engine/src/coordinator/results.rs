@@ -47,7 +47,7 @@ pub(crate) enum Arrangement {
 /// The distance ahead of the reader at which pairs of a stream are prefetched.
 const READ_AHEAD_BYTES: usize = 128;
 
-/// The caller, who takes the pairs of the result.
+/// A function of the caller that takes the pairs of the result.
 pub(super) type Visit<'v, J> = dyn FnMut(<<J as Program>::OutKey as Datum>::Ref<'_>, <<J as Program>::OutValue as Datum>::Ref<'_>) -> ControlFlow<()>
     + 'v;
 

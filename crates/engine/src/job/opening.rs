@@ -147,7 +147,7 @@ impl Input {
         self.keep_only(sources, &opened, bad, &Tallies::default())
     }
 
-    /// Goes on with `sources`, which are what is left of `opened`.
+    /// Continues with `sources`, the files of `opened` that remain.
     fn keep_only(
         &mut self,
         sources: Vec<Source>,

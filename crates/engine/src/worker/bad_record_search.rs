@@ -295,7 +295,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
 ///
 /// They are while that is cheap. If a call takes a millisecond whatever it is given, a chunk of 1,500 records would
 /// take twenty times as long as before, so the search has its time. When that is up, only the last attempt goes on, in
-/// the narrowest suspects. The search of a task with a time-out is never up: its pieces must be short.
+/// the narrowest suspects. In a job with a task time-out it is never up, because each call must be short.
 struct OneByOne {
     /// The places to look into, and whether each is of the narrow ones: those in which no other lies.
     suspects: Vec<(Place, bool)>,
