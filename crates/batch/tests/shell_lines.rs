@@ -233,10 +233,12 @@ proptest! {
         }
     }
 
+    /// Files that the line itself makes, as `>&2x[}` does in bash, are none of the value's.
     #[test]
     fn no_jumble_of_signs_makes_a_value_run(line in jumbled(), value in hostile()) {
         for shell in shells() {
-            if let Some((_, _, names)) = run(shell, &line, &value) {
+            if let Some((_, _, mut names)) = run(shell, &line, &value) {
+                names.retain(|name| name.to_string_lossy().contains("HIT"));
                 prop_assert_eq!(names, Vec::<OsString>::new(), "{}: {}", shell, line);
             }
         }
