@@ -54,6 +54,12 @@
 //! - **Memory.** [`Job::memory`] bounds all workers together; what does not fit is spilled.
 //! - **Processes.** Workers are forked ([`Isolation::Process`]), so the process must have one thread. A program with
 //!   threads runs its jobs through a [`Starter`]; [`Isolation::Thread`] works everywhere and isolates less.
+//!
+//! # Features
+//!
+//! All are on by default: `derive` (`#[derive(Datum, Key)]`), `gzip` (with packed zip archives), `bzip2`, `zstd` and
+//! `xz`. Only the last two need a C compiler. A file of a compression that is left out ends a job with an error that
+//! names the feature.
 
 // What `derive(Datum)` writes names this crate as its users do.
 extern crate self as gristmill;
@@ -101,6 +107,7 @@ pub use data::either::Either;
 pub use data::order::Order;
 pub use data::short::{SHORT_BYTES, Short};
 pub use error::{Error, Result};
+#[cfg(feature = "derive")]
 pub use gristmill_derive::{Datum, Key};
 pub use input::chunk::Chunk;
 pub use input::compression::Compression;

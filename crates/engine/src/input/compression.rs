@@ -1,7 +1,7 @@
 //! Compressed files and their recognition.
 //!
 //! The first bytes of a file decide its format. A file whose name claims a compression that its bytes deny is an error,
-//! not text.
+//! not text. So is one whose decoder was left out of the program by the features of this crate.
 
 use std::path::Path;
 
@@ -95,6 +95,28 @@ impl Compression {
         }
     }
 
+    /// Returns the feature of this crate with its decoder, if it is left out.
+    fn lacking_feature(self) -> Option<&'static str> {
+        match self {
+            Compression::Gzip | Compression::Zip if !cfg!(feature = "gzip") => Some("gzip"),
+            Compression::Zstd if !cfg!(feature = "zstd") => Some("zstd"),
+            Compression::Bzip2 if !cfg!(feature = "bzip2") => Some("bzip2"),
+            Compression::Xz if !cfg!(feature = "xz") => Some("xz"),
+            _ => None,
+        }
+    }
+
+    /// Returns why its files cannot be read, if its decoder is left out.
+    pub(crate) fn lacking(self) -> Option<String> {
+        let Facts { file, tool, .. } = self.facts();
+        self.lacking_feature().map(|feature| {
+            format!(
+                "it is {file}, and this program was built without the feature {feature:?} of the crate gristmill: build it with the \
+                 feature, or let {tool} unpack the file into a pipe"
+            )
+        })
+    }
+
     /// Returns whether `start` is a whole file that could be cut off before this compression can be recognised.
     pub(crate) fn is_cut_off(self, start: &[u8]) -> bool {
         let magic = self.facts().magic;
@@ -106,9 +128,14 @@ impl Compression {
 
     /// Recognises the compression of the file `name`, which begins with `start` (and ends with it, if it is shorter
     /// than [`MAGIC_BYTES`]). Returns `None` for a file that is not compressed, and an error if the name claims a
-    /// compression that the bytes deny.
+    /// compression that the bytes deny, or its decoder is left out.
     pub(crate) fn recognise(name: &Path, start: &[u8]) -> Result<Option<Compression>, String> {
         let found = Compression::of_bytes(start);
+        // An archive says further on whether its file is packed, and a frame without content is followed by another.
+        let is_packed = !matches!(start, [b'P', b'K', ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+        if let Some(why) = found.filter(|_| is_packed).and_then(Compression::lacking) {
+            return Err(why);
+        }
         let Some(claimed) = Compression::of_name(name).filter(|_| found.is_none()) else { return Ok(found) };
         Err(match start {
             [] => format!("it is empty, and {} never is", claimed.file()),
@@ -128,6 +155,22 @@ impl Compression {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_whose_decoder_is_left_out_names_the_feature_and_the_tool() {
+        let files: [(&[u8], bool, &str, &str); 4] = [
+            (b"\x1f\x8b\x08\x00", cfg!(feature = "gzip"), "\"gzip\"", "gzip -dc"),
+            (b"\x28\xb5\x2f\xfd", cfg!(feature = "zstd"), "\"zstd\"", "zstd -dc"),
+            (b"BZh9\x31\x41\x59\x26\x53\x59", cfg!(feature = "bzip2"), "\"bzip2\"", "bzip2 -dc"),
+            (b"\xfd7zXZ\0", cfg!(feature = "xz"), "\"xz\"", "xz -dc"),
+        ];
+        for (start, is_built, feature, tool) in files {
+            match Compression::recognise(Path::new("a"), start) {
+                Ok(found) => assert!(is_built && found.is_some(), "{feature}"),
+                Err(why) => assert!(!is_built && why.contains(feature) && why.contains(tool), "{why}"),
+            }
+        }
+    }
 
     #[test]
     fn a_name_that_contradicts_the_content_is_an_error() {

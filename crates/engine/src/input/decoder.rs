@@ -10,8 +10,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+#[cfg(feature = "bzip2")]
 use bzip2::bufread::BzDecoder;
+#[cfg(feature = "gzip")]
 use flate2::bufread::GzDecoder;
+#[cfg(feature = "xz")]
 use liblzma::bufread::XzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
@@ -56,18 +59,88 @@ pub(crate) struct Decoder {
     /// The memory limit.
     memory: Memory,
     /// `None` at the end of the stretch.
-    member: Option<Member>,
+    member: Option<Box<dyn Member>>,
 }
 
 /// The decoder of one member, or of all that remain if the library continues with the next member by itself.
-enum Member {
-    Plain(BufReader<Stored>),
-    Gzip(GzDecoder<BufReader<Stored>>),
-    Zstd(zstd::stream::read::Decoder<'static, BufReader<Stored>>),
-    Bzip2(BzDecoder<BufReader<Stored>>),
-    Xz(XzDecoder<BufReader<Stored>>),
-    Lz4(FrameDecoder<Whole>),
-    Zip(Box<Unzip<BufReader<Stored>>>),
+trait Member: Read {
+    fn stored(&self) -> &BufReader<Stored>;
+    fn into_stored(self: Box<Self>) -> BufReader<Stored>;
+}
+
+/// What is not compressed.
+impl Member for BufReader<Stored> {
+    fn stored(&self) -> &BufReader<Stored> {
+        self
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        *self
+    }
+}
+
+#[cfg(feature = "gzip")]
+impl Member for GzDecoder<BufReader<Stored>> {
+    fn stored(&self) -> &BufReader<Stored> {
+        self.get_ref()
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        self.into_inner()
+    }
+}
+
+#[cfg(feature = "zstd")]
+impl Member for zstd::stream::read::Decoder<'static, BufReader<Stored>> {
+    fn stored(&self) -> &BufReader<Stored> {
+        self.get_ref()
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        self.finish()
+    }
+}
+
+#[cfg(feature = "bzip2")]
+impl Member for BzDecoder<BufReader<Stored>> {
+    fn stored(&self) -> &BufReader<Stored> {
+        self.get_ref()
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        self.into_inner()
+    }
+}
+
+#[cfg(feature = "xz")]
+impl Member for XzDecoder<BufReader<Stored>> {
+    fn stored(&self) -> &BufReader<Stored> {
+        self.get_ref()
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        self.into_inner()
+    }
+}
+
+impl Member for FrameDecoder<Whole> {
+    fn stored(&self) -> &BufReader<Stored> {
+        &self.get_ref().0
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        self.into_inner().0
+    }
+}
+
+impl Member for Unzip<BufReader<Stored>> {
+    fn stored(&self) -> &BufReader<Stored> {
+        self.get_ref()
+    }
+
+    fn into_stored(self: Box<Self>) -> BufReader<Stored> {
+        self.into_inner()
+    }
 }
 
 /// The bytes of a frame of lz4, which has a mark at its end. The library takes the end of the file for the end of a
@@ -183,7 +256,7 @@ impl Decoder {
     /// Makes a decoder of the only file of a zip archive.
     pub fn of_entry(stored: Stored, entry: Entry, memory: Memory) -> Decoder {
         let unzip = Unzip::new(BufReader::with_capacity(STORED_BYTES, stored), entry);
-        Decoder { compression: Some(Compression::Zip), memory, member: Some(Member::Zip(unzip.into())) }
+        Decoder { compression: Some(Compression::Zip), memory, member: Some(Box::new(unzip)) }
     }
 
     /// Makes a decoder that stays within `memory`.
@@ -192,7 +265,7 @@ impl Decoder {
         let start = if compression.is_some() { peek(&mut stored)?.1 } else { Vec::new() };
         let mut decoder = Decoder { compression, memory, member: None };
         decoder.member = match is_skippable(&start) {
-            false => Some(Member::new(compression, stored, &start, memory)?),
+            false => Some(member(compression, stored, &start, memory)?),
             true => {
                 // Either format may begin with a frame to be skipped.
                 let (_, start) = skip_frames(&mut stored)?;
@@ -207,21 +280,13 @@ impl Decoder {
 
     /// Returns the offset up to which the file has been read; `None` at the end of the stretch.
     pub fn reached(&self) -> Option<u64> {
-        let stored = match self.member.as_ref()? {
-            Member::Plain(stored) => stored,
-            Member::Gzip(decoder) => decoder.get_ref(),
-            Member::Zstd(decoder) => decoder.get_ref(),
-            Member::Bzip2(decoder) => decoder.get_ref(),
-            Member::Xz(decoder) => decoder.get_ref(),
-            Member::Lz4(decoder) => &decoder.get_ref().0,
-            Member::Zip(decoder) => decoder.get_ref(),
-        };
+        let stored = self.member.as_ref()?.stored();
         Some(stored.get_ref().range.start)
     }
 
     /// Returns the decoder of the member that begins here; `None` at the end of the stretch, which may be padded with
     /// zeros, unless the tool of the format does not accept them.
-    fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Member>> {
+    fn next(&self, mut stored: BufReader<Stored>) -> io::Result<Option<Box<dyn Member>>> {
         let Some(compression) = self.compression else { return Ok(None) };
         let (at, start) = match compression {
             Compression::Lz4 | Compression::Zstd => skip_frames(&mut stored)?,
@@ -231,7 +296,7 @@ impl Decoder {
         if stored.fill_buf()?.is_empty() {
             return Ok(None);
         } else if Compression::of_bytes(&start) == Some(compression) {
-            return Member::new(self.compression, stored, &start, self.memory).map(Some);
+            return member(self.compression, stored, &start, self.memory).map(Some);
         } else if compression.is_cut_off(&start) {
             return Err(self.explain(io::ErrorKind::UnexpectedEof.into()));
         } else if matches!(compression, Compression::Lz4 | Compression::Zstd) {
@@ -331,6 +396,7 @@ fn zstd_window_log_max(memory: Memory) -> u32 {
 /// ```
 ///
 /// A single segment has no window size; its whole content is the window.
+#[cfg(feature = "zstd")]
 fn zstd_window_bytes(header: &[u8]) -> Option<u64> {
     let (magic, rest) = header.split_first_chunk()?;
     if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
@@ -351,11 +417,12 @@ fn zstd_window_bytes(header: &[u8]) -> Option<u64> {
 /// Returns whether the decoder failed because of its memory limit.
 fn needs_too_much(error: &io::Error) -> bool {
     let Some(inner) = error.get_ref() else { return false };
-    match inner.downcast_ref::<liblzma::stream::Error>() {
-        Some(error) => matches!(error, liblzma::stream::Error::MemLimit),
-        // zstd's library has no better sign than the text of its error frameParameter_windowTooLarge.
-        None => inner.to_string() == "Frame requires too much memory for decoding",
+    #[cfg(feature = "xz")]
+    if let Some(error) = inner.downcast_ref() {
+        return matches!(error, liblzma::stream::Error::MemLimit);
     }
+    // zstd's library has no better sign than the text of its error frameParameter_windowTooLarge.
+    inner.to_string() == "Frame requires too much memory for decoding"
 }
 
 /// Returns the error for a decoder that stays within its limit but is refused memory by the system.
@@ -368,40 +435,28 @@ fn refused(compression: Compression) -> io::Error {
 /// Returns whether the system refused memory to the decoder.
 fn is_refused(error: &io::Error) -> bool {
     let Some(inner) = error.get_ref() else { return error.kind() == io::ErrorKind::OutOfMemory };
-    match inner.downcast_ref::<liblzma::stream::Error>() {
-        Some(error) => matches!(error, liblzma::stream::Error::Mem),
-        // zstd's library has no better sign than the text of its error memory_allocation.
-        None => inner.to_string() == "Allocation error : not enough memory",
+    #[cfg(feature = "xz")]
+    if let Some(error) = inner.downcast_ref() {
+        return matches!(error, liblzma::stream::Error::Mem);
     }
+    // zstd's library has no better sign than the text of its error memory_allocation.
+    inner.to_string() == "Allocation error : not enough memory"
 }
 
 impl Read for Decoder {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.member {
-            let read = match member {
-                Member::Plain(stored) => stored.read(to),
-                Member::Gzip(decoder) => decoder.read(to),
-                Member::Zstd(decoder) => decoder.read(to),
-                Member::Bzip2(decoder) => decoder.read(to),
-                Member::Xz(decoder) => decoder.read(to),
-                Member::Lz4(decoder) => decoder.read(to),
-                Member::Zip(decoder) => decoder.read(to),
-            };
-            let read = match read {
+            let read = match member.read(to) {
                 Ok(read) => read,
-                Err(error) => {
-                    return Err(match member {
-                        Member::Zstd(decoder) if is_no_frame(&error) => {
-                            other_data(Compression::Zstd, offset(decoder.get_ref()))
-                        }
-                        _ => self.explain(error),
-                    });
+                Err(error) if self.compression == Some(Compression::Zstd) && is_no_frame(&error) => {
+                    return Err(other_data(Compression::Zstd, offset(member.stored())));
                 }
+                Err(error) => return Err(self.explain(error)),
             };
             if read > 0 || to.is_empty() {
                 return Ok(read);
             }
-            self.member = match self.member.take().map(Member::into_stored) {
+            self.member = match self.member.take().map(|member| member.into_stored()) {
                 Some(stored) => self.next(stored)?,
                 None => None,
             };
@@ -410,63 +465,58 @@ impl Read for Decoder {
     }
 }
 
-impl Member {
-    /// Makes the decoder of a member that begins with `start`.
-    fn new(
-        compression: Option<Compression>,
-        stored: BufReader<Stored>,
-        start: &[u8],
-        memory: Memory,
-    ) -> io::Result<Member> {
-        let Some(compression) = compression else { return Ok(Member::Plain(stored)) };
-        let allow = |need_bytes: u64, limit_bytes: u64| match need_bytes <= limit_bytes {
-            true => Ok(()),
-            false => Err(TooMuch { compression, need_bytes: Some(need_bytes), limit_bytes }),
-        };
-        Ok(match compression {
-            Compression::Gzip => Member::Gzip(GzDecoder::new(stored)),
-            Compression::Zstd => {
-                let log_max = zstd_window_log_max(memory);
-                // From the second frame on the library checks the window by itself, and reports only the limit.
-                allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
-                decoder.window_log_max(log_max)?;
-                Member::Zstd(decoder)
-            }
-            Compression::Bzip2 => {
-                // `BZh9` means blocks of 900 kB.
-                let hundreds = start.get(3).map_or(0, |level| level.saturating_sub(b'0'));
-                allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
-                Member::Bzip2(BzDecoder::new(stored))
-            }
-            Compression::Zip => unreachable!("an archive has one file, which Decoder::of_entry reads"),
-            Compression::Lz4 => {
-                // Its fifth byte has flags, and its sixth the size of a block: 64 KiB, and four times as much for each
-                // more.
-                let size = start.get(5).map_or(7, |block| u32::from(block >> 4 & 7)).max(4);
-                allow(lz4_bytes((64 << 10) << (2 * (size - 4))), memory.bytes())?;
-                Member::Lz4(FrameDecoder::new(Whole(stored)))
-            }
-            Compression::Xz => {
-                let limit = memory.bytes().min(XZ_BYTES_MAX);
-                let stream = liblzma::stream::Stream::new_stream_decoder(limit, 0);
-                let stream = stream.map_err(|_| refused(compression))?;
-                Member::Xz(XzDecoder::new_stream(stored, stream))
-            }
-        })
-    }
-
-    fn into_stored(self) -> BufReader<Stored> {
-        match self {
-            Member::Plain(stored) => stored,
-            Member::Gzip(decoder) => decoder.into_inner(),
-            Member::Zstd(decoder) => decoder.finish(),
-            Member::Bzip2(decoder) => decoder.into_inner(),
-            Member::Xz(decoder) => decoder.into_inner(),
-            Member::Lz4(decoder) => decoder.into_inner().0,
-            Member::Zip(decoder) => decoder.into_inner(),
+/// Makes the decoder of a member that begins with `start`.
+fn member(
+    compression: Option<Compression>,
+    stored: BufReader<Stored>,
+    start: &[u8],
+    memory: Memory,
+) -> io::Result<Box<dyn Member>> {
+    let Some(compression) = compression else { return Ok(Box::new(stored)) };
+    let allow = |need_bytes: u64, limit_bytes: u64| match need_bytes <= limit_bytes {
+        true => Ok(()),
+        false => Err(TooMuch { compression, need_bytes: Some(need_bytes), limit_bytes }),
+    };
+    Ok(match compression {
+        #[cfg(feature = "gzip")]
+        Compression::Gzip => Box::new(GzDecoder::new(stored)),
+        #[cfg(feature = "zstd")]
+        Compression::Zstd => {
+            let log_max = zstd_window_log_max(memory);
+            // From the second frame on the library checks the window by itself, and reports only the limit.
+            allow(zstd_window_bytes(start).unwrap_or(0), 1 << log_max)?;
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
+            decoder.window_log_max(log_max)?;
+            Box::new(decoder)
         }
-    }
+        #[cfg(feature = "bzip2")]
+        Compression::Bzip2 => {
+            // `BZh9` means blocks of 900 kB.
+            let hundreds = start.get(3).map_or(0, |level| level.saturating_sub(b'0'));
+            allow(u64::from(hundreds + 1) * BZIP2_BYTES, memory.bytes())?;
+            Box::new(BzDecoder::new(stored))
+        }
+        Compression::Lz4 => {
+            // Its fifth byte has flags, and its sixth the size of a block: 64 KiB, and four times as much for each
+            // more.
+            let size = start.get(5).map_or(7, |block| u32::from(block >> 4 & 7)).max(4);
+            allow(lz4_bytes((64 << 10) << (2 * (size - 4))), memory.bytes())?;
+            Box::new(FrameDecoder::new(Whole(stored)))
+        }
+        #[cfg(feature = "xz")]
+        Compression::Xz => {
+            let limit = memory.bytes().min(XZ_BYTES_MAX);
+            let stream = liblzma::stream::Stream::new_stream_decoder(limit, 0);
+            let stream = stream.map_err(|_| refused(compression))?;
+            Box::new(XzDecoder::new_stream(stored, stream))
+        }
+        Compression::Zip => unreachable!("an archive has one file, which Decoder::of_entry reads"),
+        #[allow(unreachable_patterns, reason = "with all features there is none")]
+        _ => {
+            let why = compression.lacking().expect("what is not above is left out");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+    })
 }
 
 impl Read for Stored {

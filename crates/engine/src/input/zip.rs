@@ -11,8 +11,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 
+#[cfg(feature = "gzip")]
 use flate2::bufread::DeflateDecoder;
 
+use crate::input::compression::Compression;
 use crate::input::seek_points::read_up_to;
 
 /// The only file of an archive.
@@ -108,6 +110,9 @@ pub(crate) fn only_entry(file: &File, bytes: u64) -> io::Result<Entry> {
              a pipe"
         )));
     }
+    if let Some(why) = Compression::Zip.lacking().filter(|_| method == 8) {
+        return Err(refused(why));
+    }
     let [content_bytes, packed_bytes, header_at] = sizes(entry, extra)?;
     let header = piece(file, bytes, header_at, HEADER_BYTES)?;
     let names = number::<2>(&header, 26)? + number::<2>(&header, 28)?;
@@ -177,14 +182,16 @@ pub(crate) struct Unzip<R> {
 
 enum Data<R> {
     Stored(R),
+    #[cfg(feature = "gzip")]
     Deflated(DeflateDecoder<R>),
 }
 
 impl<R: BufRead> Unzip<R> {
     pub fn new(stored: R, entry: Entry) -> Unzip<R> {
         let data = match entry.is_deflated {
+            #[cfg(feature = "gzip")]
             true => Data::Deflated(DeflateDecoder::new(stored)),
-            false => Data::Stored(stored),
+            _ => Data::Stored(stored),
         };
         Unzip { data, entry, content_bytes: 0, checksum: crc32fast::Hasher::new() }
     }
@@ -192,6 +199,7 @@ impl<R: BufRead> Unzip<R> {
     pub fn get_ref(&self) -> &R {
         match &self.data {
             Data::Stored(stored) => stored,
+            #[cfg(feature = "gzip")]
             Data::Deflated(decoder) => decoder.get_ref(),
         }
     }
@@ -199,6 +207,7 @@ impl<R: BufRead> Unzip<R> {
     pub fn into_inner(self) -> R {
         match self.data {
             Data::Stored(stored) => stored,
+            #[cfg(feature = "gzip")]
             Data::Deflated(decoder) => decoder.into_inner(),
         }
     }
@@ -208,6 +217,7 @@ impl<R: BufRead> Read for Unzip<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.data {
             Data::Stored(stored) => stored.read(to)?,
+            #[cfg(feature = "gzip")]
             Data::Deflated(decoder) => decoder.read(to)?,
         };
         self.checksum.update(&to[..read]);

@@ -4,7 +4,7 @@
 pub(crate) const WORTH_BYTES: u64 = 16 << 10;
 
 /// Measurements of the sampled pieces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, gristmill_derive::Datum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
     /// The number of pieces that were mapped in time.
     pub pieces: u64,
@@ -27,7 +27,21 @@ pub(crate) struct Sample {
     pub wait_ns: u64,
 }
 
+/// A sample as a message to another process of this machine.
+pub(crate) type SampleWords = [u64; 9];
+
 impl Sample {
+    pub fn to_words(self) -> SampleWords {
+        let Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns } = self;
+        [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte.to_bits(), read_bytes, wait_ns]
+    }
+
+    pub fn of_words(words: SampleWords) -> Sample {
+        let [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns] = words;
+        let ns_per_byte = f64::from_bits(ns_per_byte);
+        Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns }
+    }
+
     /// Estimates the nanoseconds that the map function takes for `bytes` of input.
     pub fn map_ns(&self, bytes: u64) -> f64 {
         self.ns_per_byte * bytes as f64

@@ -26,7 +26,7 @@ use crate::input::reader::Reader;
 use crate::input::records::Records;
 use crate::input::source::Source;
 use crate::input::tasks::{Splits, Tasks};
-use crate::plan::sample::{Sample, WORTH_BYTES};
+use crate::plan::sample::{Sample, SampleWords, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::survey::reading::{Reading, read_places};
@@ -66,7 +66,9 @@ pub(crate) fn take_sample<J: MapReduce>(
             map_pieces(program, &cut(settings, sources, PIECES), reader, seed, reading, to);
         }
     })?;
-    let sample = Sample::read(told.as_chunks::<SAMPLE_BYTES>().0.last()?);
+    // The last message may be cut off.
+    let words = told.chunks_exact(size_of::<SampleWords>()).last()?;
+    let sample = Sample::of_words(bytemuck::pod_read_unaligned(words));
     let is_known = match activity {
         // A crash on the first piece yields no estimate.
         Activity::Ended => sample.pieces > 0,
@@ -78,14 +80,9 @@ pub(crate) fn take_sample<J: MapReduce>(
     is_known.then_some((sample, child))
 }
 
-/// The width of a sample in a message.
-const SAMPLE_BYTES: usize = <Sample as Datum>::WIDTH.unwrap();
-
 /// Tells a sample to the process that waits for it. Returns whether it still does.
 fn tell(sample: Sample, to: &mut impl Write) -> bool {
-    let mut message = [0; SAMPLE_BYTES];
-    Sample::write(sample, &mut message);
-    to.write_all(&message).is_ok()
+    to.write_all(bytemuck::bytes_of(&sample.to_words())).is_ok()
 }
 
 /// Returns whether there is enough input to sample, and not all of it is one record.
@@ -248,6 +245,6 @@ mod tests {
         };
         let mut message = Vec::new();
         assert!(tell(sample, &mut message));
-        assert_eq!(Sample::read(&message), sample);
+        assert_eq!(Sample::of_words(bytemuck::pod_read_unaligned(&message)), sample);
     }
 }
