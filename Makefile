@@ -1,6 +1,8 @@
 # make demo       counts the words of real text, kills a worker, and does the same with coreutils
 # make test       all tests: about half an hour on two processors
 # make test-quick the tests to run before a commit
+# make nightly    what takes hours: kills, fuzzing, sanitizers, full disks, other versions of Spark
+# make dist       the files of a release, from the commit that is checked out (RELEASE.md)
 # make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone, cargo-deny and the oldest Rust find
 # make wheel      the Python package, with the command, as a file that needs no Rust
 # make docs       the documentation as a site, in target/docs/site
@@ -11,7 +13,8 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GRISTMILL = $(TARGET)/release/gristmill
-.PHONY: demo test test-quick test-rust test-questions test-bench test-spark test-python test-docs docs spark-jar wheel lint clean
+SHELL = /bin/bash
+.PHONY: nightly dist demo test test-quick test-rust test-questions test-bench test-spark test-python test-docs docs spark-jar wheel lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(GRISTMILL)
@@ -35,14 +38,14 @@ test:
 
 # What changes break most often: the units of every crate, and the engine's programs, deaths and spilling.
 test-quick: need-cargo
-	$(CARGO) test --workspace --locked $(FEATURES) --lib --bins
+	$(CARGO) test --workspace --locked --no-fail-fast $(FEATURES) --lib --bins
 	$(CARGO) test --locked --package gristmill --test death --test programs --test spill
 
 # All optional features.
 FEATURES = --features gristmill-cli/columnar
 
 test-rust: need-cargo
-	$(CARGO) test --workspace --locked --no-fail-fast $(FEATURES)
+	@set -o pipefail; $(CARGO) test --workspace --locked --no-fail-fast $(FEATURES) 2>&1 | python3 -B ci/alone.py $(FEATURES)
 
 # Every check beyond `cargo test` is a script in ci/ that can be run alone. Add new ones to this list.
 QUESTIONS = loom.sh options.sh
@@ -53,6 +56,12 @@ test-questions:
 # Folders that are not in the workspace have a script in ci/.
 test-bench test-spark test-python test-docs: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
+
+nightly:
+	@python3 -B ci/nightly.py $(CHECKS)
+
+dist:
+	@bash ci/dist.sh
 
 docs:
 	@sh ci/docs.sh
@@ -71,6 +80,7 @@ lint: need-cargo
 	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings -D clippy::too_many_lines
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
+	CARGO='$(CARGO)' sh ci/features.sh --quick
 	sh ci/msrv.sh
 	sh ci/lint.sh
 	bash ci/java.sh
@@ -82,6 +92,8 @@ lint: need-cargo
 	python3 -B ci/names.py
 	python3 -B -m doctest ci/words.py
 	python3 -B ci/words.py
+	python3 -B -m doctest ci/alone.py
+	@python3 -B ci/nightly.py --old
 
 clean:
 	$(CARGO) clean

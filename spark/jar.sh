@@ -25,9 +25,11 @@ esac
 classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
 cd "$here/src"
-find main/java "${layers[@]/%//java}" -name '*.java' >"$classes/sources"
+find main/java "${layers[@]/%//java}" -name '*.java' | LC_ALL=C sort >"$classes/sources"
 javac --release 17 -nowarn -cp "$home/jars/*" -d "$classes/out" "@$classes/sources"
 mkdir -p "$here/target"
 jar=$here/target/gristmill-spark-${oldest}_$scala-$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml").jar
-jar --create --file "$jar" -C "$classes/out" .
+# The same sources give the same bytes, if the environment names the time (https://reproducible-builds.org/specs).
+time=${SOURCE_DATE_EPOCH:+--date=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%FT%TZ)}
+(cd "$classes/out" && find . -type f -printf '%P\n' | LC_ALL=C sort >../files && jar --create ${time:+"$time"} --file "$jar" @../files)
 echo "$jar is for Spark $version"

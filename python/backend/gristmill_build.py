@@ -3,6 +3,8 @@
 Settings (`pip wheel . -C NAME=VALUE`):
     profile     cargo's profile; by default `release`
     command     a command that has been built already
+    libc        the oldest version of the C library on which the package shall run, such as `2.28`; pip fetches zig, which links
+                with it. By default the version that is here
     spark       the Sparks for which the wheel has a jar: folders of Spark or of an installed pyspark, with `:` between them, or
                 `pypi`, which fetches one for each jar there is (400 MB each, needs pip); by default SPARK_HOME, else none
 """
@@ -28,13 +30,16 @@ __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_bui
 
 #: The files that maturin puts into the wheel besides the package; pyproject.toml names the folder too.
 DATA = Path("target/wheel-data")
+#: A version of Spark for each jar there is.
+SPARKS = ["4.0.5", "4.1.4", "4.3.0"]
 Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
     # A build sees only what it names, and not the pip that runs it.
-    fetches = (config_settings or {}).get("spark") == "pypi"
-    return [*maturin.get_requires_for_build_wheel(config_settings), *(["pip"] if fetches else [])]
+    settings = config_settings or {}
+    needed = [*(["pip"] if settings.get("spark") == "pypi" else []), *(["ziglang"] if "libc" in settings else [])]
+    return [*maturin.get_requires_for_build_wheel(config_settings), *needed]
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel
@@ -42,7 +47,8 @@ get_requires_for_build_editable = get_requires_for_build_wheel
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
     settings = _prepared(config_settings)
-    settings["maturin.build-args"] += _compatibility(DATA / "scripts" / "gristmill")
+    libc = (config_settings or {}).get("libc")
+    settings["maturin.build-args"] += ["--zig", *_manylinux(libc)] if libc else _compatibility(DATA / "scripts" / "gristmill")
     name: str = maturin.build_wheel(wheel_directory, settings, metadata_directory)
     return name
 
@@ -100,7 +106,11 @@ def _compatibility(command: Path) -> list[str]:
     The command uses more of it than the module does, of which maturin checks that this is true.
     """
     needed = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)", command.read_bytes())]
-    return ["--compatibility", f"manylinux_2_{max(needed)}"] if needed else []
+    return _manylinux(f"2.{max(needed)}") if needed else []
+
+
+def _manylinux(libc: str) -> list[str]:
+    return ["--compatibility", "manylinux_" + libc.replace(".", "_")]
 
 
 def _command(profile: str) -> Path:
@@ -131,7 +141,7 @@ def _put_jars(spark: str) -> None:
 def _fetched(to: Path) -> list[str]:
     """Spark of each version for which there is a jar: its folders, from packages of pyspark."""
     folders = []
-    for version in ("4.0.5", "4.1.4", "4.3.0"):
+    for version in SPARKS:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(to / version), f"pyspark=={version}"]
         subprocess.run(command, check=True)
         folders.append(str(to / version / "pyspark"))
