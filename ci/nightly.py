@@ -22,8 +22,8 @@ LOGS = ROOT / "target" / "nightly"
 #: An interpreter with Spark, for the scripts that ask for $PYTHON.
 PYTHON = LOGS / "venv" / "bin" / "python"
 DAYS, COMMITS = 30, 200
-#: The commands, by name, with counts that keep each within some minutes. Two scripts are not here: ci/api.sh compares with a release, and
-#: RELEASE.md asks for it; ci/installed.sh runs with `dist`.
+#: The commands, by name, with counts that keep each within some minutes. ci/api.sh is not here: it compares with a
+#: release, and RELEASE.md asks for it.
 CHECKS = {
     "features": "ci/features.sh",
     "supply": "ci/supply.sh",

@@ -68,7 +68,7 @@ trait Member: Read {
     fn into_stored(self: Box<Self>) -> BufReader<Stored>;
 }
 
-/// What is not compressed.
+/// The stored bytes of a stream that is not compressed.
 impl Member for BufReader<Stored> {
     fn stored(&self) -> &BufReader<Stored> {
         self
