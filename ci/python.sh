@@ -24,7 +24,7 @@ wheel=$(echo "$folder"/gristmill-*.whl)
 "$folder/venv/bin/gristmill" run --workers 2 python/examples/word_count.py README.md >/dev/null
 
 # 2. With these names, no engine is left out because it cannot be imported.
-export GRISTMILL_ENGINES=local,machine
+export GRISTMILL_ENGINES="${GRISTMILL_ENGINES:-local,machine}"
 "$python" -m pytest --quiet "$@"
 # On Spark every function and every program once: a job there takes half a second.
 if [ $# = 0 ]; then

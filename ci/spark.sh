@@ -4,7 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../spark"
 sh ../ci/needs.sh java
-mvn -q --batch-mode verify
+if ! mvn -q --batch-mode verify; then
+    sed -n 's/^\(.*\)\.\([^.( ]*\).* -- Time elapsed: .* <<< \(FAILURE\|ERROR\)!$/Alone: (cd spark \&\& mvn -q test -Dtest=\1#\2)/p' \
+        target/surefire-reports/*.txt >&2
+    exit 1
+fi
 
 # The jar must contain only our own classes, so that it needs no third-party notices. (The build checks the licences of
 # its build and test dependencies; the list is target/licences/THIRD-PARTY.txt.)

@@ -5,6 +5,7 @@ start, so it must be named; ci/python.sh says which tests run on it.
 """
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return str(found.params.get("engine", there[0])) if found else there[0]
 
     items[:] = [item for item in items if engine_of(item) in there]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how each test that failed is run alone."""
+    for report in terminalreporter.getreports("failed") + terminalreporter.getreports("error"):
+        terminalreporter.write_line(f"Alone: GRISTMILL_ENGINES={','.join(engines())} ci/python.sh {shlex.quote(report.nodeid)}")
 
 
 @pytest.fixture(scope="session")
