@@ -51,11 +51,15 @@ git clone --quiet . "$work/source"
 cd "$work/source"
 git checkout --quiet "$commit"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH CARGO_INCREMENTAL=0
+export SOURCE_DATE_EPOCH CARGO_INCREMENTAL=0 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 registry=${CARGO_HOME:-$HOME/.cargo}
-remap="--remap-path-prefix=$PWD=/gristmill --remap-path-prefix=$CARGO_TARGET_DIR=/build --remap-path-prefix=$registry=/cargo"
-maps="-ffile-prefix-map=$PWD=/gristmill -ffile-prefix-map=$CARGO_TARGET_DIR=/build -ffile-prefix-map=$registry=/cargo"
-export CFLAGS="$maps"
+unpacked=$work/unpacked/gristmill-$version
+remap=''
+export CFLAGS=''
+for path in "$PWD=/gristmill" "$unpacked=/gristmill" "$CARGO_TARGET_DIR=/build" "$registry=/cargo"; do
+    remap="$remap --remap-path-prefix=$path"
+    CFLAGS="$CFLAGS -ffile-prefix-map=$path"
+done
 pack() { # pack ARCHIVE FOLDER: an archive that depends on nothing but the files
     tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --directory "${2%/*}" "${2##*/}" |
         gzip --no-name --best >"$1"
@@ -119,9 +123,13 @@ if [ ! -x "$tools/python/bin/python" ]; then
     python3 -m venv "$tools/python"
     "$tools/python/bin/python" -m pip install --quiet build==1.3.0
 fi
-RUSTFLAGS=$remap "$tools/python/bin/python" -m build --outdir "$made" -C command="$folder/gristmill" -C libc=2.28 \
-    -C spark="${sparks#:}" . >"$work/python.log" 2>&1 ||
-    { tail -n 30 "$work/python.log" >&2; exit 1; }
+{
+    "$tools/python/bin/python" -m build --sdist --outdir "$made" .
+    mkdir "$work/unpacked"
+    tar -xzf "$made/gristmill-$version.tar.gz" -C "$work/unpacked"
+    RUSTFLAGS=$remap "$tools/python/bin/python" -m build --wheel --outdir "$made" -C command="$folder/gristmill" -C libc=2.28 \
+        -C spark="${sparks#:}" "$unpacked"
+} >"$work/python.log" 2>&1 || { tail -n 30 "$work/python.log" >&2; exit 1; }
 
 # 6. What is in the command, for those who must know (CycloneDX).
 say 'the list of components'

@@ -54,8 +54,8 @@ check 'the wheel' "$(env -i "$work/wheel/bin/python" "$work/program.py")"
 check 'its command' "$(env -i "$work/wheel/bin/gristmill" word-count --top 5 LICENSE)"
 
 "$python" -m venv "$work/source"
-"$work/source/bin/python" -m pip install --quiet --disable-pip-version-check "$made"/gristmill-*.tar.gz \
-    -C profile=dev "gristmill @ file://$(echo "$made"/gristmill-[0-9]*[0-9a-f].tar.gz)"
+"$work/source/bin/python" -m pip install --quiet --disable-pip-version-check -C profile=dev \
+    "$(find "$made" -name 'gristmill-*.tar.gz' ! -name '*-linux.tar.gz')"
 check 'the source archive' "$("$work/source/bin/python" "$work/program.py")"
 
 "$work/wheel/bin/python" -m pip install --quiet --disable-pip-version-check 'pyspark>=4'
