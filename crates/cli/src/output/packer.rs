@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
-use gristmill::Compression;
+use gristmill::files::Compression;
 use liblzma::write::XzEncoder;
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::PoisonError;
 
-use gristmill::{
-    Choice, Datum, Error, Input, InputNews, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target,
-};
+use gristmill::files::InputNews;
+use gristmill::options::Choice;
+use gristmill::sinks::{Part, Row, Target};
+use gristmill::{Datum, Error, Input, Job, MapReduce, Next, Outcome, Step, Summary};
 use gristmill_apps::Overflow;
 
 use crate::options::inputs::Inputs;

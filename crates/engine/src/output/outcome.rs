@@ -151,7 +151,8 @@ pub type Outcome<J, E = AsMapped> = (Output<<E as Ending<J>>::Key, <E as Ending<
 /// #         Ok(())
 /// #     }
 /// # }
-/// use gristmill::{Count, Input, Isolation, Job};
+/// use gristmill::stats::Count;
+/// use gristmill::{Input, Isolation, Job};
 ///
 /// // This doctest runs beside others in one process, so its workers are threads.
 /// let job = Job::new(&Words, Input::bytes("song", b"row row your boat")?).isolation(Isolation::Thread);

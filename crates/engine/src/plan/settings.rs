@@ -48,7 +48,7 @@ pub enum Isolation {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Exchange;
+/// use gristmill::options::Exchange;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -83,7 +83,7 @@ pub enum Exchange {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Buffer;
+/// use gristmill::options::Buffer;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -122,7 +122,7 @@ pub enum Buffer {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Combining;
+/// use gristmill::options::Combining;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -161,7 +161,7 @@ pub enum Combining {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::PagePolicy;
+/// use gristmill::options::PagePolicy;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -198,7 +198,7 @@ pub enum PagePolicy {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Placement;
+/// use gristmill::options::Placement;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
