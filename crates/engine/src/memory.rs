@@ -27,6 +27,7 @@ pub struct Memory {
 
 /// The memory that something would take, and its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TooLarge {
     /// Bytes needed.
     pub need_bytes: u64,

@@ -301,7 +301,7 @@ impl<'o> JobRunner<'o> {
 
 /// Prints the options that a plan does not follow or, if it `explains`, a line for each choice, with its reason.
 fn tell_plan(choices: &[Choice], explains: bool, quiet: bool) {
-    for Choice { what, chosen, why, is_ignored } in choices {
+    for Choice { what, chosen, why, is_ignored, .. } in choices {
         match is_ignored {
             _ if explains => line(format_args!("plan: {what}: {chosen} ({why})")),
             true if !quiet => tell(format_args!("--{what} is ignored: {why}")),

@@ -55,6 +55,7 @@ impl LeftOut {
 
 /// The number of paths left out for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tally {
     /// The reason.
     pub why: LeftOut,

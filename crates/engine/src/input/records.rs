@@ -37,6 +37,7 @@ use crate::input::quotes::{MARK, State, Syntax};
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Records {
     /// Lines that end with `\n`; the last may lack it.
     #[default]

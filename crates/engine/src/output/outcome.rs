@@ -163,6 +163,7 @@ pub type Outcome<J, E = AsMapped> = (Output<<E as Ending<J>>::Key, <E as Ending<
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Summary {
     /// Nanoseconds from the call to the result.
     pub wall_ns: u64,
@@ -211,6 +212,7 @@ impl Summary {
 
 /// A record that was set aside because the map function failed on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadRecord {
     /// The file.
     pub path: PathBuf,
@@ -226,6 +228,7 @@ pub struct BadRecord {
 
 /// One worker of a run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Worker {
     /// Its number, from 1.
     pub number: usize,

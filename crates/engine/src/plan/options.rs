@@ -29,6 +29,7 @@ pub struct JobOption {
 }
 
 /// The kind of values that an option takes.
+// Exhaustive: each front end has its own form for each kind, and a guess at the form of a new one could be wrong.
 #[derive(Clone, Debug)]
 pub enum Takes {
     /// True or false.

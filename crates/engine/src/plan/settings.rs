@@ -71,6 +71,7 @@ pub enum Isolation {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Exchange {
     /// As soon as the first page is committed.
     #[default]
@@ -106,6 +107,7 @@ pub enum Exchange {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Buffer {
     /// The plan chooses.
     #[default]
@@ -145,6 +147,7 @@ pub enum Buffer {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Combining {
     /// In map and in reduce workers.
     #[default]
@@ -184,6 +187,7 @@ pub enum Combining {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PagePolicy {
     /// Given back to the kernel after each use and faulted in again.
     Fresh,
@@ -223,6 +227,7 @@ pub enum PagePolicy {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Placement {
     /// As `Pinned`, or as `ByNode` if the sample says that keys repeat.
     #[default]
