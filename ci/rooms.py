@@ -13,6 +13,8 @@ functions count, and so do names that are given to `import_module`. No module im
 
 Java: every mention of a class counts, also of one in the same package. Two files may mention each other; no more than
 two form a circle.
+
+The root of the library has few public names, and no name has two paths.
 """
 
 import ast
@@ -126,6 +128,25 @@ def climbs(module):
         siblings = list(at.modules)
         if siblings.index(theirs[common]) > siblings.index(ours[common]):
             yield module, to, item
+
+
+#: The most public names at the root of the library. A newcomer reads them all on its first page; a name that only
+#: some programs need goes into one of its modules.
+FRONT_MAX = 40
+
+
+def front_faults(text):
+    """Yields a line for each fault of the public names in the text of the library's lib.rs.
+
+    >>> list(front_faults("pub use a::{B, C};\\npub mod d {\\n    pub use crate::e::F;\\n    pub use crate::a::C;\\n}"))
+    ['C has two paths in crates/engine/src/lib.rs']
+    """
+    root = {item for _, item in paths(text, r"(?m)^pub use ")}
+    if len(root) > FRONT_MAX:
+        yield f"crates/engine/src/lib.rs has {len(root)} public names at the root, and may have {FRONT_MAX}"
+    below = [item for _, item in paths(text, r"(?m)^ +pub use ")]
+    for name in sorted({name for name in below if name in root or below.count(name) > 1}):
+        yield f"{name} has two paths in crates/engine/src/lib.rs"
 
 
 PYTHON = ROOT / "python" / "gristmill"
@@ -246,11 +267,12 @@ def main():
         for name, file in list(python_rooms().items())[1:]:
             print(f"gristmill.{name:34} {(ast.get_docstring(ast.parse(file.read_text())) or '').partition(chr(10))[0]}")
     else:
-        faults = [*python_faults(), *java_faults()]
+        library = stripped((ROOT / "crates/engine/src/lib.rs").read_text())
+        faults = [*front_faults(library), *python_faults(), *java_faults()]
         print(*faults, sep="\n", end="\n" if faults else "")
         found += len(faults)
     if found:
-        sys.exit(f"{found} imports are wrong: see the head of ci/rooms.py")
+        sys.exit(f"{found} imports or names are wrong: see the head of ci/rooms.py")
 
 
 if __name__ == "__main__":

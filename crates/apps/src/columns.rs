@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use csv::ByteRecord;
-use gristmill::{Chunk, Input, ProgramError, Records, Source, Verdict};
+use gristmill::files::{Source, Verdict};
+use gristmill::{Chunk, Input, ProgramError, Records};
 use gristmill_os::vectors::with_widest;
 
 use crate::error::{Error, Result, sift};

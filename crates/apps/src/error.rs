@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Input, Source, Verdict};
+use gristmill::Input;
+use gristmill::files::{Source, Verdict};
 
 /// The reason why an application gave no answer.
 #[derive(Debug, thiserror::Error)]

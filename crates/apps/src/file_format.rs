@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-use gristmill::{Compression, Source};
+use gristmill::files::{Compression, Source};
 
 use crate::error::{Error, Result, open_to_look};
 

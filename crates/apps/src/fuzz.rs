@@ -1,7 +1,8 @@
 //! Access to private parsers for the programs in `fuzz/`. This module exists only in builds with `--cfg fuzzing`. For
 //! any input, each parser must end without a panic and within its memory.
 
-use gristmill::{Input, Memory};
+use gristmill::Input;
+use gristmill::files::Memory;
 
 use crate::file_format::FileFormat;
 use crate::heading::{Dialect, Header};

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::io::{self, Read};
 
 use csv::ByteRecord;
-use gristmill::{Source, Syntax, Verdict};
+use gristmill::files::{Source, Syntax, Verdict};
 
 use crate::error::{Error, Result, open_to_look};
 use crate::file_format::{BYTE_ORDER_MARK, extension};

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use gristmill::{Chunk, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Source, Summary, Verdict};
+use gristmill::files::{Source, Verdict};
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, Outcome, ProgramError, Records, Summary};
 
 use crate::error::Error;
 use crate::file_format::extension;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use csv::ByteRecord;
-use gristmill::{Encoding, Input, Memory, Source};
+use gristmill::files::{Memory, Source};
+use gristmill::{Encoding, Input};
 
 use crate::error::{Error, Result, sift};
 use crate::field_stream::{Fault, Field, FieldStream, Found};

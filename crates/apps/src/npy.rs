@@ -12,7 +12,7 @@
 
 use std::io::{self, Read};
 
-use gristmill::{Memory, Source};
+use gristmill::files::{Memory, Source};
 
 use crate::error::{Error, Result};
 

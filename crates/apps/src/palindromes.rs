@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, Memory, ProgramError, Records, TooLarge};
+use gristmill::files::{Memory, TooLarge};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, ProgramError, Records};
 
 use crate::number::Overflow;
 use crate::sum::{self, whole};

@@ -13,7 +13,7 @@ mod png;
 use std::io::Read;
 
 use self::filling::read_up_to;
-use gristmill::{Memory, Verdict};
+use gristmill::files::{Memory, Verdict};
 
 /// Calls `visit` with the pixels of a PNG or JPEG file, three bytes each: red, green, blue. They come in pieces, each
 /// pixel once, in no particular order.

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use gristmill::{Records, Syntax};
+use gristmill::Records;
+use gristmill::files::Syntax;
 
 /// The number of fields in each row of a file: that of its first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

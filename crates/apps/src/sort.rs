@@ -1,6 +1,7 @@
 //! Sort: the engine sorts pairs by key, so a program only has to define the key.
 
-use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Records, Row};
+use gristmill::sinks::Row;
+use gristmill::{Bytes, Chunk, Emit, MapReduce, ProgramError, Records};
 
 /// The size of a TeraSort record. Its first [`TERA_KEY_BYTES`] bytes are the key.
 pub const TERA_RECORD_BYTES: usize = 100;

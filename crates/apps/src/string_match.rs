@@ -7,7 +7,8 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::path::Path;
 
-use gristmill::{Chunk, Emit, Encoding, Input, Job, MapReduce, Memory, Outcome, ProgramError, Records, Summary};
+use gristmill::files::Memory;
+use gristmill::{Chunk, Emit, Encoding, Input, Job, MapReduce, Outcome, ProgramError, Records, Summary};
 use gristmill_os::vectors::with_widest;
 use wide::i8x16;
 

@@ -6,7 +6,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gristmill::{Control, Input, Isolation, Job, MapReduce, Memory, Outcome, Summary};
+use gristmill::files::Memory;
+use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome, Summary};
 use gristmill_apps::{
     BinnedSum, BytePairs, Column, Columns, CountBy, Counts, Dialect, Error, Found, Histogram, KMeans, Keys, Matrix,
     Number, NumberPairs, Pca, Product, RoundedSum, Start, Sum, SumBy, TileSearch, Way,

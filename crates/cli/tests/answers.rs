@@ -210,5 +210,5 @@ fn a_timeline_has_a_lane_for_each_worker_of_each_job() {
 fn the_tables_of_the_guide_are_those_of_the_engine() {
     let guide = include_str!("../../../docs/statistics.md");
     let explained = guide.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(explained, 15 + gristmill::PHASES.len() + gristmill::COUNTS.len());
+    assert_eq!(explained, 15 + gristmill::stats::PHASES.len() + gristmill::stats::COUNTS.len());
 }

@@ -46,8 +46,8 @@ const TUPLE_FIELDS: usize = 8;
 /// }
 ///
 /// assert_eq!((Place::WIDTH, Shape::WIDTH), (Some(6), Some(9)));
-/// gristmill::check_key::<Place>([Place { row: 1, column: -2 }, Place::default()]);
-/// gristmill::check_key::<Shape>([Shape::Point, Shape::Circle { radius: 0.5 }, Shape::Box(1, 2)]);
+/// gristmill::keys::check_key::<Place>([Place { row: 1, column: -2 }, Place::default()]);
+/// gristmill::keys::check_key::<Shape>([Shape::Point, Shape::Circle { radius: 0.5 }, Shape::Box(1, 2)]);
 /// ```
 ///
 /// A struct with fields of variable width (`String`, `Vec<u8>`, and what is made of them) is seen through a struct of
@@ -64,7 +64,7 @@ const TUPLE_FIELDS: usize = 8;
 /// }
 ///
 /// let visits = [VisitRef { host: "frog.example", day: 2 }, VisitRef { host: "frog.example", day: 1 }];
-/// gristmill::check_key::<Visit>(visits);
+/// gristmill::keys::check_key::<Visit>(visits);
 /// ```
 ///
 /// A type may have parameters. Each type parameter must then be a datum itself, of the kind that the fields need:
@@ -79,7 +79,7 @@ const TUPLE_FIELDS: usize = 8;
 /// }
 ///
 /// assert_eq!(Pair::<u8, Option<f64>>::WIDTH, Some(10));
-/// gristmill::check_key::<Pair<u8, char>>([Pair { a: 1, b: 'b' }, Pair { a: 1, b: 'a' }]);
+/// gristmill::keys::check_key::<Pair<u8, char>>([Pair { a: 1, b: 'b' }, Pair { a: 1, b: 'a' }]);
 /// ```
 ///
 /// Anything else does not compile:

@@ -1,6 +1,7 @@
 //! Derived data are read as they were written, and ordered as `derive(Ord)` orders them.
 
-use gristmill::{Datum, Key, check_key};
+use gristmill::keys::check_key;
+use gristmill::{Datum, Key};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Datum, Key)]

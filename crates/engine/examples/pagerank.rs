@@ -4,7 +4,8 @@
 //!
 //! A link is two numbers of pages, from 0, each of 4 bytes, little-endian. Prints the ten pages that are reached most.
 
-use gristmill::{Buffer, Chunk, Emit, Input, Job, MapReduce, Next, ProgramError, Records};
+use gristmill::options::Buffer;
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, Next, ProgramError, Records};
 
 /// The share of readers who follow a link; the others begin anew on any page.
 const FOLLOW: f64 = 0.85;

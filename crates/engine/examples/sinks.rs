@@ -5,7 +5,8 @@
 //! A line of the input is an account and an amount in cents, such as `rent -95000`. The folder appears when all files
 //! are complete.
 
-use gristmill::{Chunk, Emit, Input, Job, MapReduce, PartFiles, ProgramError, Row};
+use gristmill::sinks::{PartFiles, Row};
+use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
 
 pub(crate) struct Amounts;
 

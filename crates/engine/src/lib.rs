@@ -55,6 +55,12 @@
 //! - **Processes.** Workers are forked ([`Isolation::Process`]), so the process must have one thread. A program with
 //!   threads runs its jobs through a [`Starter`]; [`Isolation::Thread`] works everywhere and isolates less.
 //!
+//! # Names
+//!
+//! The names that most programs write are on this page. Others are in modules: the values of [`options`], the parts of
+//! [`sinks`], the statistics of a job ([`stats`]), the [`files`] that a program looks at before its job, checks for
+//! [`keys`] of your own, and [`types`] in signatures.
+//!
 //! # Features
 //!
 //! All are on by default: `derive` (`#[derive(Datum, Key)]`), `gzip` (with packed zip archives), `bzip2`, `zstd` and
@@ -97,50 +103,163 @@ mod starter;
 #[doc(hidden)]
 pub mod fuzz;
 
+// The names at the root are those that a program writes. Others, such as the values of an option, are in the modules
+// below, and each name has one path.
 pub use checkpoint::log::remove_checkpoint;
-pub use control::counters::{COUNTS, Count, Counters, PHASES, Phase};
-pub use control::node_reads::NodeReads;
-pub use control::progress::Progress;
-pub use data::contract::{check_datum, check_key};
 pub use data::datum::{Bytes, Datum, Key};
 pub use data::either::Either;
 pub use data::order::Order;
-pub use data::short::{SHORT_BYTES, Short};
 pub use error::{Error, Result};
 #[cfg(feature = "derive")]
 pub use gristmill_derive::{Datum, Key};
 pub use input::chunk::Chunk;
-pub use input::compression::Compression;
 pub use input::encoding::Encoding;
-pub use input::left_out::{LeftOut, Tally};
-pub use input::look::{BadFile, InputNews};
 pub use input::paths::Input;
-pub use input::quotes::Syntax;
 pub use input::records::Records;
-pub use input::source::Source;
-pub use interrupt::{CancelToken, MayStop};
+pub use interrupt::CancelToken;
 pub use job::builder::Job;
-pub use job::opening::Verdict;
-pub use memory::{Memory, TooLarge};
-pub use output::outcome::{BadRecord, Iter, Outcome, Output, Summary, Worker};
-pub use output::part_files::{PartFiles, PartFormat};
-pub use output::parts::{Part, Row, Target};
-pub use output::sink::{Attempt, Sink, SinkWriter};
-pub use output::timeline::{Event, Mark, Timeline, Track};
-pub use plan::explain::Choice;
-pub use plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
-pub use plan::settings::{Buffer, Combining, Exchange, Isolation, PagePolicy, Placement, Trial};
+pub use output::outcome::{Outcome, Output, Summary};
+pub use output::sink::Sink;
+pub use plan::settings::Isolation;
 pub use program::accumulator::Accumulator;
-pub use program::ending::{AsMapped, Ending, Made};
-pub use program::map_reduce::{Emit, MapReduce, Partition, Reduce};
+pub use program::ending::Made;
+pub use program::map_reduce::{Emit, MapReduce};
 pub use program::pairs::Pairs;
 pub use program_error::ProgramError;
-pub use shared_output::array::{Plain, SharedOutput};
+pub use shared_output::array::SharedOutput;
 pub use spill::values::Values;
-pub use starter::{Answers, Call, Starter};
+pub use starter::Starter;
 pub use steps::step::{Control, Next, Step};
+
+pub mod files {
+    //! The files of an input, for a program that looks at them before its job.
+    //!
+    //! [`Input::sources`](crate::Input::sources) lists the files, and [`Input::sift`](crate::Input::sift) leaves out
+    //! those that the program cannot read. [`Memory`] bounds what their content may take.
+    //!
+    //! ```
+    //! use gristmill::Input;
+    //! use gristmill::files::Verdict;
+    //!
+    //! # let dir = tempfile::tempdir()?;
+    //! # std::fs::write(dir.path().join("frog.txt"), "croak\n")?;
+    //! # std::fs::write(dir.path().join("pond.csv"), "depth\n3\n")?;
+    //! let mut input = Input::paths([dir.path()]);
+    //! input.sift(|source| match source.name.extension() {
+    //!     Some(extension) if extension == "csv" => Verdict::Fit,
+    //!     _ => Verdict::OtherKind("it is not a table".to_owned()),
+    //! })?;
+    //! assert_eq!(input.sources()?.len(), 1);
+    //! # Ok::<(), Box<dyn std::error::Error>>(())
+    //! ```
+
+    pub use crate::input::compression::Compression;
+    pub use crate::input::left_out::{LeftOut, Tally};
+    pub use crate::input::look::{BadFile, InputNews};
+    pub use crate::input::quotes::Syntax;
+    pub use crate::input::source::Source;
+    pub use crate::job::opening::Verdict;
+    pub use crate::memory::{Memory, TooLarge};
+}
+
+pub mod keys {
+    //! Checks for key and value types of your own.
+    //!
+    //! A type with `#[derive(Datum, Key)]` keeps the contract of [`Datum`](crate::Datum). A test of a type that
+    //! implements the traits by hand calls [`check_key`] or [`check_datum`] with some values; [`Short`] is for its
+    //! [`Key::short`](crate::Key::short).
+
+    pub use crate::data::contract::{check_datum, check_key};
+    pub use crate::data::short::{SHORT_BYTES, Short};
+}
+
+pub mod options {
+    //! The values of a job's options, and the options by name.
+    //!
+    //! The plan chooses a [`Buffer`], a [`Placement`] and so on by itself, and a method of [`Job`](crate::Job)
+    //! overrules it. A program with a command line of its own can take these options as text: [`OPTIONS`] lists them,
+    //! and [`Options`] holds their values.
+    //!
+    //! ```
+    //! use gristmill::options::{OPTIONS, Options};
+    //!
+    //! let mut options = Options::default();
+    //! options.set("memory", "64MiB")?;
+    //! let memory = OPTIONS.iter().find(|option| option.name == "memory").expect("jobs have this option");
+    //! assert!(memory.check("much").is_err());
+    //! # Ok::<(), gristmill::Error>(())
+    //! ```
+
+    pub use crate::plan::explain::Choice;
+    pub use crate::plan::options::{Alternative, JobOption, OPTIONS, Options, Takes};
+    pub use crate::plan::settings::{Buffer, Combining, Exchange, PagePolicy, Placement, Trial};
+}
+
+pub mod sinks {
+    //! Results that reducers write in parallel.
+    //!
+    //! [`PartFiles`] is a [`Sink`](crate::Sink) that makes a folder of files, with a [`Row`] for each pair or in a
+    //! [`PartFormat`] of your own. Another sink returns a [`SinkWriter`] for each [`Attempt`] at a part.
+    //! [`Job::write`](crate::Job::write) writes sorted rows to a [`Target`].
+
+    pub use crate::output::part_files::{PartFiles, PartFormat};
+    pub use crate::output::parts::{Part, Row, Target};
+    pub use crate::output::sink::{Attempt, SinkWriter};
+}
+
+pub mod stats {
+    //! Statistics of a job: its progress, and the fields of its [`Summary`](crate::Summary).
+    //!
+    //! Each [`Worker`] counts what it does ([`Count`]) and how long each [`Phase`] takes. A [`Timeline`] says when.
+    //!
+    //! ```
+    //! # use gristmill::{Chunk, Emit, MapReduce, ProgramError};
+    //! # struct Bytes;
+    //! # impl MapReduce for Bytes {
+    //! #     type Key = u8;
+    //! #     type Value = u64;
+    //! #     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u8, u64>) -> Result<(), ProgramError> {
+    //! #         chunk.bytes().iter().for_each(|byte| out.emit(*byte, 1));
+    //! #         Ok(())
+    //! #     }
+    //! # }
+    //! use gristmill::stats::{Count, Counters};
+    //! use gristmill::{Input, Isolation, Job};
+    //!
+    //! // This doctest runs beside others in one process, so its workers are threads.
+    //! let job = Job::new(&Bytes, Input::bytes("frog", b"croak")?).isolation(Isolation::Thread);
+    //! let (_, summary) = job.run()?;
+    //! let total = Counters::sum(summary.workers.iter().map(|worker| &worker.counters));
+    //! assert_eq!(total.get(Count::InputBytes), 5);
+    //! # Ok::<(), gristmill::Error>(())
+    //! ```
+
+    pub use crate::control::counters::{COUNTS, Count, Counters, PHASES, Phase};
+    pub use crate::control::node_reads::NodeReads;
+    pub use crate::control::progress::Progress;
+    pub use crate::output::outcome::{BadRecord, Worker};
+    pub use crate::output::timeline::{Event, Mark, Timeline, Track};
+}
+
+pub mod types {
+    //! Types and traits in the signatures of others, which few programs name.
+    //!
+    //! A function that takes any job is generic over its [`Ending`]. A program that keeps the [`Call`] of a
+    //! [`Starter`](crate::Starter), or the [`Iter`] over an [`Output`](crate::Output), names its type.
+
+    pub use crate::interrupt::MayStop;
+    pub use crate::output::outcome::Iter;
+    pub use crate::program::ending::{AsMapped, Ending};
+    pub use crate::program::map_reduce::Partition;
+    pub use crate::shared_output::array::Plain;
+    pub use crate::starter::{Answers, Call};
+}
+
+/// For the tests of this repository. No promise is made about what is here.
 #[doc(hidden)]
-pub use testing::kill_points::{MOMENTS, Moment};
+pub mod internal {
+    pub use crate::testing::kill_points::{MOMENTS, Moment};
+}
 
 /// Writes compressed files for tests.
 #[cfg(test)]

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// The most memory that something made from input may take.
 ///
 /// ```
-/// use gristmill::Memory;
+/// use gristmill::files::Memory;
 ///
 /// let memory = Memory::of(1 << 20);
 /// assert!(memory.allow(5000).is_ok());
@@ -27,6 +27,7 @@ pub struct Memory {
 
 /// The memory that something would take, and its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TooLarge {
     /// Bytes needed.
     pub need_bytes: u64,

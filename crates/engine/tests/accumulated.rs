@@ -4,8 +4,9 @@ mod common;
 
 use std::cell::RefCell;
 
+use gristmill::internal::Moment;
 use gristmill::{
-    Accumulator, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Records,
+    Accumulator, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError, Records,
 };
 
 fn main() {

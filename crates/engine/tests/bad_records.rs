@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{Answer, Case, Random, input_of};
+use gristmill::files::Syntax;
+use gristmill::internal::Moment;
+use gristmill::options::Combining;
+use gristmill::stats::{BadRecord, Count};
 use gristmill::{
-    BadRecord, Bytes, Chunk, Combining, Count, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next,
-    ProgramError, Records, Result, Summary, Syntax,
+    Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, ProgramError, Records, Result, Summary,
 };
 use gristmill_os::allocations::Counting;
 use rustix::process::{Signal, getpid, kill_process};

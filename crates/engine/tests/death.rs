@@ -19,10 +19,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Case, Count, Places, Random, die_at_every, input_of, random_text};
-use gristmill::{
-    Buffer, Bytes, Chunk, Combining, Emit, Error, Exchange, Input, Job, MOMENTS, MapReduce, Moment, Order, PagePolicy,
-    ProgramError, Records,
-};
+use gristmill::internal::{MOMENTS, Moment};
+use gristmill::options::{Buffer, Combining, Exchange, PagePolicy};
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Job, MapReduce, Order, ProgramError, Records};
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 
 fn main() {

@@ -4,10 +4,9 @@ mod common;
 
 use std::time::Duration;
 
-use gristmill::{
-    Buffer, Chunk, Combining, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, PagePolicy,
-    ProgramError, Records,
-};
+use gristmill::internal::{MOMENTS, Moment};
+use gristmill::options::{Buffer, Combining, Exchange, PagePolicy};
+use gristmill::{Chunk, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records};
 
 fn main() {
     common::run(

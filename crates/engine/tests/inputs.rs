@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use common::{Case, Count, Random, oracle, random_text};
-use gristmill::{Bytes, Chunk, Emit, Error, Input, Job, MapReduce, Moment, Order, ProgramError, Records, Syntax};
+use gristmill::files::Syntax;
+use gristmill::internal::Moment;
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Job, MapReduce, Order, ProgramError, Records};
 use pack::{COMPRESSED, Packing};
 
 fn main() {

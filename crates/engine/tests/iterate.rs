@@ -8,10 +8,10 @@ use std::fs;
 use std::time::Duration;
 
 use common::{Case, Random, die_at_every, input_of, least_memory_in_steps, random_text, resident_kib};
-use gristmill::{
-    Buffer, Bytes, Chunk, Combining, Count, Emit, Exchange, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next,
-    PagePolicy, Pairs, ProgramError, Records, Summary,
-};
+use gristmill::internal::{MOMENTS, Moment};
+use gristmill::options::{Buffer, Combining, Exchange, PagePolicy};
+use gristmill::stats::Count;
+use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError, Records, Summary};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 fn main() {

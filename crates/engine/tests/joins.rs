@@ -5,9 +5,9 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::Random;
-use gristmill::{
-    Bytes, Chunk, Either, Emit, Ending, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Records,
-};
+use gristmill::internal::Moment;
+use gristmill::types::Ending;
+use gristmill::{Bytes, Chunk, Either, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Records};
 
 fn main() {
     common::run(

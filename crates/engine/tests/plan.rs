@@ -13,10 +13,9 @@ mod types;
 use std::time::{Duration, Instant};
 
 use common::Test;
-use gristmill::{
-    Buffer, Bytes, Choice, Chunk, Combining, Count, Counters, Emit, Input, Isolation, Job, MapReduce, ProgramError,
-    Records, Summary,
-};
+use gristmill::options::{Buffer, Choice, Combining};
+use gristmill::stats::{Count, Counters};
+use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Summary};
 
 const TESTS: [Test; 17] = [
     ("a_sample_from_several_places_decides_the_number_of_workers", sampled),

@@ -29,7 +29,11 @@ mod top_per_group;
 use std::fs;
 
 use common::Random;
-use gristmill::{Count, Datum, Ending, Input, Isolation, Job, MapReduce, Moment, PartFiles, Summary};
+use gristmill::internal::Moment;
+use gristmill::sinks::PartFiles;
+use gristmill::stats::Count;
+use gristmill::types::Ending;
+use gristmill::{Datum, Input, Isolation, Job, MapReduce, Summary};
 
 fn main() {
     common::run(

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::random_case::random_case;
 use common::{Random, WATCHDOG, kill, start};
-use gristmill::Count;
+use gristmill::stats::Count;
 use rustix::process::Signal;
 
 /// The number of jobs that `cargo test` runs.

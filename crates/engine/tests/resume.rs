@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Answer, Case, Count, Places, Random, WATCHDOG, input_of, kill, random_text, start, start_with};
+use gristmill::internal::{MOMENTS, Moment};
 use gristmill::{
-    Bytes, Chunk, Emit, Error, Input, Isolation, Job, MOMENTS, MapReduce, Moment, Next, Order, ProgramError, Records,
-    Result, Summary,
+    Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, Order, ProgramError, Records, Result, Summary,
 };
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
@@ -117,7 +117,7 @@ fn run_case(case: &Case, input: &Path, dir: &Path, fates: &[(usize, Moment, u64)
 
 /// Returns the number of tasks that workers have mapped.
 fn mapped(summary: &Summary) -> usize {
-    summary.workers.iter().map(|worker| worker.counters.get(gristmill::Count::Tasks) as usize).sum()
+    summary.workers.iter().map(|worker| worker.counters.get(gristmill::stats::Count::Tasks) as usize).sum()
 }
 
 /// Runs the job of `seed` in its own process, until it is killed.

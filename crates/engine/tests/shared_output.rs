@@ -9,9 +9,10 @@ use std::path::PathBuf;
 
 use common::arrays::{BOTH, Team, numbers, numbers_of, output, scramble};
 use common::input_of;
-use gristmill::{
-    Chunk, Count, Emit, Error, Isolation, Job, MapReduce, Moment, Plain, ProgramError, Result, SharedOutput, Summary,
-};
+use gristmill::internal::Moment;
+use gristmill::stats::Count;
+use gristmill::types::Plain;
+use gristmill::{Chunk, Emit, Error, Isolation, Job, MapReduce, ProgramError, Result, SharedOutput, Summary};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 fn main() {
@@ -490,7 +491,8 @@ fn no_cost() {
         let pair = mappings.iter().next().expect("one task");
         (
             pair,
-            gristmill::Counters::sum(summary.workers.iter().map(|worker| &worker.counters)).get(Count::OsPagesMerged),
+            gristmill::stats::Counters::sum(summary.workers.iter().map(|worker| &worker.counters))
+                .get(Count::OsPagesMerged),
         )
     };
     let ((without, originals), merged) = count(numbers(&Mappings, 10, 10));

@@ -7,9 +7,10 @@ use std::fs;
 
 use common::arrays::{BOTH, Team, numbers, numbers_of, output};
 use common::until_nobody_dies;
+use gristmill::internal::Moment;
+use gristmill::stats::{Count, Counters};
 use gristmill::{
-    Chunk, Count, Counters, Emit, Error, Isolation, Job, MapReduce, Moment, Next, Pairs, ProgramError, Result,
-    SharedOutput, Step, Summary,
+    Chunk, Emit, Error, Isolation, Job, MapReduce, Next, Pairs, ProgramError, Result, SharedOutput, Step, Summary,
 };
 
 fn main() {

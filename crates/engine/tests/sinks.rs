@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use common::{Case, Random, die_at_every, input_of, random_text};
-use gristmill::{
-    Attempt, Bytes, Chunk, Combining, Count as Counted, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Order,
-    PartFiles, ProgramError, Row, Sink, SinkWriter,
-};
+use gristmill::internal::Moment;
+use gristmill::options::Combining;
+use gristmill::sinks::{Attempt, PartFiles, Row, SinkWriter};
+use gristmill::stats::Count as Counted;
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Order, ProgramError, Sink};
 
 fn main() {
     common::run(

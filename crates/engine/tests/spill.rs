@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{Case, Places, Random, input_of, least_memory, random_text, resident_kib};
-use gristmill::{
-    Bytes, Chunk, Combining, Count as Counted, Counters, Emit, Error, Exchange, Input, Job, MapReduce, Moment, Order,
-    ProgramError, Records, Summary,
-};
+use gristmill::internal::Moment;
+use gristmill::options::{Combining, Exchange};
+use gristmill::stats::{Count as Counted, Counters};
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Job, MapReduce, Order, ProgramError, Records, Summary};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 fn main() {

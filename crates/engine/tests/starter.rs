@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Random, random_text};
-use gristmill::{
-    Bytes, CancelToken, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Starter,
-};
+use gristmill::internal::Moment;
+use gristmill::{Bytes, CancelToken, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Starter};
 
 fn main() {
     common::run(

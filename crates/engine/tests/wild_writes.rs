@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use common::random_case::random_case;
 use common::{Case, Random, WATCHDOG, start};
-use gristmill::{Accumulator, Bytes, Chunk, Emit, MapReduce, Moment, Order, ProgramError, Summary};
+use gristmill::internal::Moment;
+use gristmill::{Accumulator, Bytes, Chunk, Emit, MapReduce, Order, ProgramError, Summary};
 
 /// The number of jobs that `cargo test` runs.
 const SHORT: u64 = 24;

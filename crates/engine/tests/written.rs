@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use common::{Random, input_of, least_memory};
-use gristmill::{
-    Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Part, ProgramError, Row, Summary, Target,
-};
+use gristmill::internal::Moment;
+use gristmill::sinks::{Part, Row, Target};
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Summary};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 fn main() {

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use gristmill::{Ending, Job, MapReduce, SharedOutput};
+use gristmill::types::Ending;
+use gristmill::{Job, MapReduce, SharedOutput};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! The engine's options, as the settings of the Python package list them.
 
-use gristmill::{JobOption, OPTIONS, Takes};
+use gristmill::options::{JobOption, OPTIONS, Takes};
 use pyo3::pyfunction;
 
 /// The kind of values that an option takes, and its default, its bounds, or the names that there are.

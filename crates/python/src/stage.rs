@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill::{Bytes, Ending, Error, Input, Job, MapReduce, Options, Order, Progress, Result, Summary};
+use gristmill::options::Options;
+use gristmill::stats::Progress;
+use gristmill::types::Ending;
+use gristmill::{Bytes, Error, Input, Job, MapReduce, Order, Result, Summary};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gristmill::{Event, Mark, PHASES, Timeline, Track};
+use gristmill::stats::{Event, Mark, PHASES, Timeline, Track};
 use gristmill_report::timeline::{TimelineJob, fragment, page};
 use pyo3::pyfunction;
 

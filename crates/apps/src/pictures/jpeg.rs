@@ -12,7 +12,7 @@
 
 use std::io::Read;
 
-use gristmill::{Memory, Verdict};
+use gristmill::files::{Memory, Verdict};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::bytestream::ZCursor;

@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-use gristmill::{Memory, Verdict};
+use gristmill::files::{Memory, Verdict};
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use super::filling::read_up_to;

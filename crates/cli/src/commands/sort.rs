@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gristmill::{Job, MapReduce, Order, Records, Row, Target};
+use gristmill::sinks::{Row, Target};
+use gristmill::{Job, MapReduce, Order, Records};
 use gristmill_apps::{SortLines, SortLinesBy, SortTera, TERA_RECORDS};
 
 use crate::options::inputs::INPUT;

@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gristmill::{Error, Input, Memory, units};
+use gristmill::files::Memory;
+use gristmill::{Error, Input, units};
 
 use crate::options::patterns;
 use crate::terminal::failure::Failure;

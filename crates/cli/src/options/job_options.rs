@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
-use gristmill::{JobOption, OPTIONS, Options, Takes, units};
+use gristmill::options::{JobOption, OPTIONS, Options, Takes};
+use gristmill::units;
 
 use crate::terminal::settings::long_name;
 

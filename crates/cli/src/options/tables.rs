@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use gristmill::{Encoding, Input, Verdict};
+use gristmill::files::Verdict;
+use gristmill::{Encoding, Input};
 use gristmill_apps::{Control, Dialect, FileFormat, FoundFormat, Matrix};
 
 use crate::options::inputs::INPUT;

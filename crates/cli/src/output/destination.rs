@@ -6,7 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use gristmill::{Compression, Job, MapReduce};
+use gristmill::files::Compression;
+use gristmill::{Job, MapReduce};
 use rustix::fs::OFlags;
 
 use crate::output::column::{Column, Field, Format};

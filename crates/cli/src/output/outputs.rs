@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use gristmill::Source;
+use gristmill::files::Source;
 
 use crate::output::side_files::{Standard, directory, standard};
 use crate::terminal::failure::Failure;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
-use gristmill::Compression;
+use gristmill::files::Compression;
 use liblzma::write::XzEncoder;
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 
@@ -36,13 +36,18 @@ impl Packer {
             }
             Some(Compression::Bzip2) => Packer::Bzip2(BzEncoder::new(to, bzip2::Compression::best())),
             Some(Compression::Xz) => Packer::Xz(XzEncoder::new(to, XZ_LEVEL)),
-            Some(Compression::Zip) => {
-                let why = "zip archives are read and not written: let its name end with .gz, .zst, .bz2, .xz or .lz4";
-                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
-            }
             Some(Compression::Lz4) => {
                 let settings = FrameInfo::new().block_size(BlockSize::Max4MB).content_checksum(true);
                 Packer::Lz4(Box::new(FrameEncoder::with_frame_info(settings, to)))
+            }
+            Some(other) => {
+                let files = match other {
+                    Compression::Zip => "zip archives".to_owned(),
+                    _ => format!("{} files", other.name()),
+                };
+                let why =
+                    format!("{files} are read and not written: let its name end with .gz, .zst, .bz2, .xz or .lz4");
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
             }
         })
     }

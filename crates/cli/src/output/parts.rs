@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use gristmill::Part;
+use gristmill::sinks::Part;
 use gristmill_os::folder::{Entry, Folder, hidden_name};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};

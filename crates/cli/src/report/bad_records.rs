@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use gristmill::{BadFile, BadRecord};
+use gristmill::files::BadFile;
+use gristmill::stats::BadRecord;
 use serde_json::{Value, json};
 
 use crate::output::side_files::WholeFile;

@@ -6,7 +6,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use gristmill::{COUNTS, NodeReads, PHASES, Summary};
+use gristmill::Summary;
+use gristmill::stats::{COUNTS, NodeReads, PHASES};
 use gristmill_os::allocations::Allocations;
 use gristmill_report::timeline::role;
 use serde_json::{Map, Value, json};

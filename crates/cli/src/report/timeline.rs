@@ -16,7 +16,7 @@ pub struct Timeline {
     /// When the command began its work.
     since: Instant,
     /// The jobs so far, each with its beginning.
-    jobs: RefCell<Vec<(Duration, gristmill::Timeline)>>,
+    jobs: RefCell<Vec<(Duration, gristmill::stats::Timeline)>>,
 }
 
 impl Timeline {

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::PoisonError;
 
-use gristmill::{
-    Choice, Datum, Error, Input, InputNews, Job, MapReduce, Next, Outcome, Part, Row, Step, Summary, Target,
-};
+use gristmill::files::InputNews;
+use gristmill::options::Choice;
+use gristmill::sinks::{Part, Row, Target};
+use gristmill::{Datum, Error, Input, Job, MapReduce, Next, Outcome, Step, Summary};
 use gristmill_apps::Overflow;
 
 use crate::options::inputs::Inputs;
@@ -300,7 +301,7 @@ impl<'o> JobRunner<'o> {
 
 /// Prints the options that a plan does not follow or, if it `explains`, a line for each choice, with its reason.
 fn tell_plan(choices: &[Choice], explains: bool, quiet: bool) {
-    for Choice { what, chosen, why, is_ignored } in choices {
+    for Choice { what, chosen, why, is_ignored, .. } in choices {
         match is_ignored {
             _ if explains => line(format_args!("plan: {what}: {chosen} ({why})")),
             true if !quiet => tell(format_args!("--{what} is ignored: {why}")),

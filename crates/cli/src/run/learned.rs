@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use clap::parser::ValueSource;
-use gristmill::{Trial, units};
+use gristmill::options::Trial;
+use gristmill::units;
 use gristmill_batch::digest;
 use gristmill_history::{Asked, History, Measured, Problem, Question};
 use gristmill_os::machine::{host_name, processors};

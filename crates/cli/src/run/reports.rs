@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill::{BadFile, Summary};
+use gristmill::Summary;
+use gristmill::files::BadFile;
 
 use crate::options::job_options::JobOptions;
 use crate::report::bad_records::BadRecords;

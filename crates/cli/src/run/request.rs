@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use gristmill::{Input, Job, MapReduce, Trial};
+use gristmill::options::Trial;
+use gristmill::{Input, Job, MapReduce};
 
 use crate::options::inputs::Inputs;
 use crate::options::job_options::JobOptions;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill::{Count, Counters, InputNews, LeftOut, Progress, Summary};
+use gristmill::Summary;
+use gristmill::files::{InputNews, LeftOut};
+use gristmill::stats::{Count, Counters, Progress};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::messages::{self, tell};

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use gristmill::{Alternative, JobOption, Takes};
+use gristmill::options::{Alternative, JobOption, Takes};
 
 /// Returns the option for a setting of the table. A switch that is on by default has an option to turn it off.
 pub fn long_name(option: &JobOption) -> String {
@@ -31,7 +31,7 @@ const OTHER_OPTIONS: [(&str, &str); 12] = [
 /// Returns each setting as the library's errors write it, with its option, longer ones first.
 fn settings() -> Vec<(String, String)> {
     let mut settings = OTHER_OPTIONS.map(|(setting, option)| (setting.to_owned(), option.to_owned())).to_vec();
-    for option in &gristmill::OPTIONS {
+    for option in &gristmill::options::OPTIONS {
         let name = format!("--{}", long_name(option));
         settings.push((format!("Job::{}", option.method), name.clone()));
         if let Takes::OneOf(alternatives) = option.takes() {

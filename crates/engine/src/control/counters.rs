@@ -9,6 +9,7 @@ macro_rules! named {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
+        #[non_exhaustive]
         pub enum $kind { $($(#[$doc])* $name,)* }
 
         $(#[$list])*

@@ -93,7 +93,7 @@ pub fn check_datum<'v, D: Datum>(values: impl IntoIterator<Item = D::Ref<'v>>) {
 /// are written as the same bytes.
 ///
 /// ```
-/// gristmill::check_key::<(String, u32)>([("frog", 1), ("pond", 1), ("frog", 2)]);
+/// gristmill::keys::check_key::<(String, u32)>([("frog", 1), ("pond", 1), ("frog", 2)]);
 /// ```
 ///
 /// # Panics

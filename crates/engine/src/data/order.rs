@@ -28,6 +28,7 @@ use crate::data::datum::{Datum, Key};
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Order {
     /// In no particular order.
     Unordered,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 /// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Compression {
     /// RFC 1952, with one or many members; includes bgzip.
     Gzip,

@@ -19,7 +19,7 @@ pub enum LeftOut {
     Again,
     /// It was found below a directory, and the program does not read files of its kind ([`Verdict::OtherKind`]).
     ///
-    /// [`Verdict::OtherKind`]: crate::Verdict::OtherKind
+    /// [`Verdict::OtherKind`]: crate::files::Verdict::OtherKind
     OtherKind,
 }
 
@@ -55,6 +55,7 @@ impl LeftOut {
 
 /// The number of paths left out for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tally {
     /// The reason.
     pub why: LeftOut,

@@ -83,6 +83,7 @@ pub enum InputNews<'n> {
 
 /// A file that was set aside ([`Input::skip_bad_files`](crate::Input::skip_bad_files)).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadFile {
     /// The file or directory.
     pub path: PathBuf,

@@ -37,6 +37,7 @@ use crate::input::quotes::{MARK, State, Syntax};
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum Records {
     /// Lines that end with `\n`; the last may lack it.
     #[default]
@@ -90,7 +91,8 @@ impl Records {
     /// ends a line, too.
     ///
     /// ```
-    /// use gristmill::{Records, Syntax};
+    /// use gristmill::files::Syntax;
+    /// use gristmill::Records;
     ///
     /// assert_eq!(Records::Lines.line_ends(b"a\rb\r\nc\n"), 2);
     /// assert_eq!(Records::Csv(Syntax::default()).line_ends(b"a\rb\r\nc\n"), 3);
@@ -147,7 +149,7 @@ impl Syntax {
     /// A byte order mark at the start belongs to no field.
     ///
     /// ```
-    /// use gristmill::Syntax;
+    /// use gristmill::files::Syntax;
     ///
     /// assert_eq!(Syntax::default().open_quote_line(&b"a,b\n1,\"2\n3,4\n"[..])?, Some(2));
     /// assert_eq!(Syntax::default().open_quote_line(&b"a,b\n1,\"2\"\n3,4\n"[..])?, None);

@@ -171,7 +171,8 @@ impl<'j, J: MapReduce> Job<'j, J> {
     /// result: write to a file without a name, and name it at the end.
     ///
     /// ```
-    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Row, Chunk, Target};
+    /// # use gristmill::sinks::{Row, Target};
+    /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
     /// # struct Lines;
     /// # impl MapReduce for Lines {
     /// #     type Key = Bytes;
@@ -308,7 +309,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     /// part are in the order of the result; the keys of different parts are not ordered among each other. A result
     /// with a limit ([`Job::top`]) is one part, which the caller's process writes.
     ///
-    /// The example is at [`Sink`], and one for files at [`PartFiles`](crate::PartFiles).
+    /// The example is at [`Sink`], and one for files at [`PartFiles`](crate::sinks::PartFiles).
     ///
     /// # Errors
     /// As [`Job::run`], and [`Error::Program`] for an error of the sink. Nothing is committed

@@ -14,6 +14,7 @@ use crate::job::bad_files;
 use crate::memory::is_limit;
 
 /// The verdict of a program on a file ([`Input::sift`]).
+// Exhaustive: a program that hands a verdict on says something else about each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It can be read.

@@ -100,7 +100,9 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         /// fill the memory. Keys are counted in a sketch, which may trigger early but never late.
         ///
         /// ```
-        /// # use gristmill::{Bytes, Combining, Count, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
+        /// # use gristmill::options::Combining;
+        /// # use gristmill::stats::Count;
+        /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
         /// # struct Words;
         /// # impl MapReduce for Words {
         /// #     type Key = Bytes;
@@ -250,7 +252,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         /// #         Ok(())
         /// #     }
         /// # }
-        /// use gristmill::{Input, Isolation, Job, Phase};
+        /// use gristmill::stats::Phase;
+        /// use gristmill::{Input, Isolation, Job};
         ///
         /// // This doctest runs beside others in one process, so its workers are threads.
         /// let job = Job::new(&Words, Input::bytes("song", b"row row your boat")?).isolation(Isolation::Thread);
@@ -416,7 +419,7 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
     ///
     /// ```
     /// # use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
-    /// use gristmill::Trial;
+    /// use gristmill::options::Trial;
     /// # /// Nothing.
     /// # struct Lines;
     /// # impl MapReduce for Lines {

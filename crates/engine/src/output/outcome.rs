@@ -151,7 +151,8 @@ pub type Outcome<J, E = AsMapped> = (Output<<E as Ending<J>>::Key, <E as Ending<
 /// #         Ok(())
 /// #     }
 /// # }
-/// use gristmill::{Count, Input, Isolation, Job};
+/// use gristmill::stats::Count;
+/// use gristmill::{Input, Isolation, Job};
 ///
 /// // This doctest runs beside others in one process, so its workers are threads.
 /// let job = Job::new(&Words, Input::bytes("song", b"row row your boat")?).isolation(Isolation::Thread);
@@ -162,6 +163,7 @@ pub type Outcome<J, E = AsMapped> = (Output<<E as Ending<J>>::Key, <E as Ending<
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Summary {
     /// Nanoseconds from the call to the result.
     pub wall_ns: u64,
@@ -210,6 +212,7 @@ impl Summary {
 
 /// A record that was set aside because the map function failed on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadRecord {
     /// The file.
     pub path: PathBuf,
@@ -225,6 +228,7 @@ pub struct BadRecord {
 
 /// One worker of a run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Worker {
     /// Its number, from 1.
     pub number: usize,

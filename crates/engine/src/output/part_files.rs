@@ -17,7 +17,8 @@ use crate::program_error::ProgramError;
 /// killed, it stays. Nothing is synced to the disk.
 ///
 /// ```
-/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, PartFiles, ProgramError, Row, Chunk};
+/// use gristmill::sinks::{PartFiles, Row};
+/// use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
 ///
 /// /// Counts letters.
 /// struct Letters;

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::program::ending::Program;
 
 /// Where reducers write a result ([`Job::write`](crate::Job::write)).
+#[non_exhaustive]
 pub enum Target<'t> {
     /// One file with the parts one after the other.
     File {
@@ -34,6 +35,7 @@ pub enum Target<'t> {
 
 /// A part of a result: one range of it, written by one reducer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Part {
     /// The number of pairs.
     pub records: u64,

@@ -18,10 +18,11 @@ use crate::program_error::ProgramError;
 /// With isolated workers, `open` and the writer run in a copy of the caller's process: they share files with it, but
 /// what they change in memory stays theirs. `commit` and `abort` run in the caller's own process.
 ///
-/// [`PartFiles`](crate::PartFiles) writes files of rows.
+/// [`PartFiles`](crate::sinks::PartFiles) writes files of rows.
 ///
 /// ```
-/// # use gristmill::{Attempt, Emit, Input, Isolation, Job, MapReduce, ProgramError, Sink, SinkWriter, Chunk};
+/// # use gristmill::sinks::{Attempt, SinkWriter};
+/// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Sink, Chunk};
 /// # struct Letters;
 /// # impl MapReduce for Letters {
 /// #     type Key = char;

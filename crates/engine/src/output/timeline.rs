@@ -53,6 +53,8 @@ pub struct Mark {
 }
 
 /// An event in the life of a job.
+// Exhaustive: a picture of a timeline shows every event, and cannot show one that it does not know. The structs of a
+// timeline are also made by programs that read one from a file, or that test their pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// This worker was found dead, and these sentences say how, and what follows.

@@ -9,6 +9,7 @@ use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy};
 
 /// One choice of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Choice {
     /// The subject of the choice: `workers`, `buffer`, ...
     pub what: &'static str,

@@ -29,6 +29,7 @@ pub struct JobOption {
 }
 
 /// The kind of values that an option takes.
+// Exhaustive: each front end has its own form for each kind, and a guess at the form of a new one could be wrong.
 #[derive(Clone, Debug)]
 pub enum Takes {
     /// True or false.
@@ -53,7 +54,7 @@ pub enum Takes {
 /// A named value of an option.
 ///
 /// ```
-/// use gristmill::{OPTIONS, Takes};
+/// use gristmill::options::{OPTIONS, Takes};
 ///
 /// let option = OPTIONS.iter().find(|option| option.name == "isolation").expect("jobs have this option");
 /// let Takes::OneOf(alternatives) = option.takes() else { panic!("it takes a name") };
@@ -155,7 +156,7 @@ impl JobOption {
 /// #         Ok(())
 /// #     }
 /// # }
-/// let mut options = gristmill::Options::default();
+/// let mut options = gristmill::options::Options::default();
 /// for line in ["memory = 64MiB", "workers = 2", "isolation = thread"] {
 ///     let (name, value) = line.split_once(" = ").expect("a name and a value");
 ///     options.set(name, value)?;
@@ -198,7 +199,7 @@ impl Options {
     /// Returns the names of the options that are set, in the order in which they were.
     ///
     /// ```
-    /// let mut options = gristmill::Options::default();
+    /// let mut options = gristmill::options::Options::default();
     /// options.set("workers", "2")?;
     /// assert_eq!(options.names().collect::<Vec<_>>(), ["workers"]);
     /// # Ok::<(), gristmill::Error>(())

@@ -48,7 +48,7 @@ pub enum Isolation {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Exchange;
+/// use gristmill::options::Exchange;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -71,6 +71,7 @@ pub enum Isolation {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Exchange {
     /// As soon as the first page is committed.
     #[default]
@@ -83,7 +84,7 @@ pub enum Exchange {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Buffer;
+/// use gristmill::options::Buffer;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -106,6 +107,7 @@ pub enum Exchange {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Buffer {
     /// The plan chooses.
     #[default]
@@ -122,7 +124,7 @@ pub enum Buffer {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Combining;
+/// use gristmill::options::Combining;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -145,6 +147,7 @@ pub enum Buffer {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Combining {
     /// In map and in reduce workers.
     #[default]
@@ -161,7 +164,7 @@ pub enum Combining {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::PagePolicy;
+/// use gristmill::options::PagePolicy;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -184,6 +187,7 @@ pub enum Combining {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PagePolicy {
     /// Given back to the kernel after each use and faulted in again.
     Fresh,
@@ -198,7 +202,7 @@ pub enum PagePolicy {
 ///
 /// ```
 /// # use gristmill::{Chunk, Emit, Input, Job, MapReduce, ProgramError};
-/// use gristmill::Placement;
+/// use gristmill::options::Placement;
 /// # /// How often each byte occurs.
 /// # struct Count;
 /// # impl MapReduce for Count {
@@ -223,6 +227,7 @@ pub enum PagePolicy {
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Placement {
     /// As `Pinned`, or as `ByNode` if the sample says that keys repeat.
     #[default]

@@ -48,7 +48,7 @@ pub trait MapReduce: Sync {
     const PARTITION: Option<Partition<Self::Key>> = None;
 
     /// Whether the map function expands files in memory beyond the pairs that it emits, such as to the pixels of a
-    /// picture, and asks [`Source::memory`](crate::Source::memory) for its limit. A part of the job's memory is
+    /// picture, and asks [`Source::memory`](crate::files::Source::memory) for its limit. A part of the job's memory is
     /// reserved for it.
     const UNPACKS: bool = false;
 
@@ -132,7 +132,7 @@ pub type Partition<K> = for<'a> fn(<K as Datum>::Ref<'a>, usize) -> usize;
 
 /// Makes the pairs of the result, which have keys `OK` and values `OV`, from a key and all its values: see
 /// [`Job::reduce`](crate::Job::reduce).
-pub type Reduce<'f, K, V, OK = K, OV = V> = dyn for<'a> Fn(
+pub(crate) type Reduce<'f, K, V, OK = K, OV = V> = dyn for<'a> Fn(
         <K as Datum>::Ref<'a>,
         &mut Values<'_, K, V>,
         &mut dyn FnMut(<OK as Datum>::Ref<'_>, <OV as Datum>::Ref<'_>),

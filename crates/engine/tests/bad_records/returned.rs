@@ -5,7 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 
-use gristmill::{Bytes, Chunk, Combining, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError};
+use gristmill::options::Combining;
+use gristmill::{Bytes, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError};
 
 const BOTH: [Isolation; 2] = [Isolation::Process, Isolation::Thread];
 

@@ -1,6 +1,7 @@
 //! Shared by the tests of shared outputs: input of numbers that are their own indexes, and functions of them.
 
-use gristmill::{Chunk, Input, Isolation, Job, MapReduce, Plain, Records, SharedOutput};
+use gristmill::types::Plain;
+use gristmill::{Chunk, Input, Isolation, Job, MapReduce, Records, SharedOutput};
 
 use super::Random;
 

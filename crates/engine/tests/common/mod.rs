@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gristmill::{
-    Buffer, Bytes, Chunk, Combining, Emit, Event, Exchange, Input, Job, MapReduce, Moment, Next, Order, PHASES,
-    PagePolicy, Pairs, PartFiles, Placement, ProgramError, Row, Summary,
-};
+use gristmill::internal::Moment;
+use gristmill::options::{Buffer, Combining, Exchange, PagePolicy, Placement};
+use gristmill::sinks::{PartFiles, Row};
+use gristmill::stats::{Event, PHASES};
+use gristmill::{Bytes, Chunk, Emit, Input, Job, MapReduce, Next, Order, Pairs, ProgramError, Summary};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The time after which a job is considered to hang.
@@ -471,7 +472,7 @@ impl Case {
         &self,
         program: &Walk<COMBINES>,
         input: &Path,
-        fates: &[(usize, gristmill::Moment, u64)],
+        fates: &[(usize, gristmill::internal::Moment, u64)],
     ) -> Result<Summary, String> {
         let expected = walk_oracle(&fs::read(input).expect("read"), COMBINES, self.steps);
         let job = || self.settle(program, input).keep_bytes(64 << 20);
@@ -549,6 +550,7 @@ impl Case {
             Order::Unordered => std::cmp::Ordering::Equal,
             Order::ByKey => a.cmp(b),
             Order::ByValueDescending => b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)),
+            _ => panic!("the oracle does not know {order:?}"),
         };
         let mut all = Answer::new();
         for path in names(&dir.join("result")) {
@@ -569,7 +571,7 @@ impl Case {
     }
 
     /// Runs the job and compares its result with the oracle's.
-    pub fn check(&self, input: &Path, fates: &[(usize, gristmill::Moment, u64)]) -> Result<Summary, String> {
+    pub fn check(&self, input: &Path, fates: &[(usize, gristmill::internal::Moment, u64)]) -> Result<Summary, String> {
         let pause = self.map_pause;
         if self.steps > 0 && self.count {
             return self.check_steps(&Walk::<true> { pause }, input, fates);
@@ -661,7 +663,7 @@ impl Row<Bytes, u64> for Pair {
     }
 }
 
-fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::Moment, u64)]) -> Job<'j, J> {
+fn with_fates<'j, J: MapReduce>(job: Job<'j, J>, fates: &[(usize, gristmill::internal::Moment, u64)]) -> Job<'j, J> {
     fates.iter().fold(job, |job, (worker, moment, nth)| job.die_at(*worker, *moment, *nth))
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gristmill::{Buffer, Combining, Exchange, Order, PagePolicy};
+use gristmill::Order;
+use gristmill::options::{Buffer, Combining, Exchange, PagePolicy};
 
 use super::{Case, Random, random_text};
 

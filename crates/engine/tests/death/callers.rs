@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, MapReduce, Next, ProgramError, Progress};
+use gristmill::stats::Progress;
+use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, MapReduce, Next, ProgramError};
 
 use crate::common::{Count, Places, Random, Walk, input_of, random_text};
 

@@ -8,9 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gristmill::internal::Moment;
+use gristmill::options::Buffer;
+use gristmill::sinks::{Part, Row, Target};
 use gristmill::{
-    Buffer, Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, Next, Order, Pairs, Part, ProgramError,
-    Records, Row, SharedOutput, Summary, Target,
+    Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Next, Order, Pairs, ProgramError, Records, SharedOutput,
+    Summary,
 };
 
 use crate::common::{Random, input_of};
@@ -403,7 +406,7 @@ pub fn costs() {
     let (pairs, summary) = job.run().expect("the death is made good");
     assert_eq!(pairs.get(0), Some((u64::from(RECORDS), 0)));
     assert_eq!(summary.deaths.len(), 1);
-    let mapped = |worker: &gristmill::Worker| worker.counters.get(gristmill::Count::Tasks) as usize;
+    let mapped = |worker: &gristmill::stats::Worker| worker.counters.get(gristmill::stats::Count::Tasks) as usize;
     let again = summary.workers.iter().map(mapped).sum::<usize>() - summary.tasks;
     // A task takes at least 2 ms, so at most fifty begin in 100 ms.
     assert!(again <= 52, "{again} tasks of {} were mapped again", summary.tasks);

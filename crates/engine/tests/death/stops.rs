@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gristmill::{Chunk, Emit, Error, Input, Job, MapReduce, Moment, ProgramError, Records, SharedOutput};
+use gristmill::internal::Moment;
+use gristmill::{Chunk, Emit, Error, Input, Job, MapReduce, ProgramError, Records, SharedOutput};
 use rustix::process::Signal;
 
 use crate::common::{self, Case, Places, Random, WATCHDOG, input_of, oracle, random_text};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use gristmill::{Chunk, Emit, Error, Input, Isolation, Job, MapReduce, Moment, ProgramError, Records};
+use gristmill::internal::Moment;
+use gristmill::{Chunk, Emit, Error, Input, Isolation, Job, MapReduce, ProgramError, Records};
 
 use crate::common::Random;
 

@@ -1,6 +1,7 @@
 //! Counts the cost of a job as its workers grow in number (docs/limits.md).
 
-use gristmill::{Input, Job, Phase, Records, Summary};
+use gristmill::stats::Phase;
+use gristmill::{Input, Job, Records, Summary};
 use gristmill_os::usage::Usage;
 
 use crate::{NUMBERS, numbers};

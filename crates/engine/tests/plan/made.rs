@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, Made, MapReduce, Moment, Order, ProgramError};
+use gristmill::internal::Moment;
+use gristmill::{Bytes, Chunk, Emit, Input, Isolation, Job, Made, MapReduce, Order, ProgramError};
 
 /// For each word, the numbers of its places modulo 1,000.
 struct Words<const COMBINES: bool>;
@@ -79,7 +80,8 @@ fn check<const COMBINES: bool>(text: &[u8], input: &std::path::Path) {
         // Both sorts spill.
         let (output, summary) =
             reduced(job(isolation, 2)).memory(if COMBINES { 14 << 20 } else { 6 << 20 }).run().expect("it succeeds");
-        let spilled = summary.workers.iter().map(|worker| worker.counters.get(gristmill::Count::Runs)).sum::<u64>();
+        let spilled =
+            summary.workers.iter().map(|worker| worker.counters.get(gristmill::stats::Count::Runs)).sum::<u64>();
         assert!(spilled > 0 || COMBINES, "nothing was spilled");
         assert!(output.iter().map(|(key, value)| (key, value.to_owned())).eq(expected.iter().cloned()));
         let mut by_value = expected.clone();

@@ -1,6 +1,8 @@
 //! Counts the reads across nodes, under every placement.
 
-use gristmill::{Count, Counters, Input, Job, Placement, Records, Summary};
+use gristmill::options::Placement;
+use gristmill::stats::{Count, Counters};
+use gristmill::{Input, Job, Records, Summary};
 use gristmill_os::machine::cpus_allowed;
 
 use crate::{NUMBERS, chosen};

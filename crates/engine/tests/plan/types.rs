@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
+use gristmill::keys::Short;
+use gristmill::options::{Buffer, Combining, Exchange};
+use gristmill::stats::{Count, Counters};
 use gristmill::{
-    Buffer, Bytes, Chunk, Combining, Count, Counters, Datum, Emit, Exchange, Input, Isolation, Job, Key, MapReduce,
-    Next, Order, Pairs, ProgramError, Records, Short,
+    Bytes, Chunk, Datum, Emit, Input, Isolation, Job, Key, MapReduce, Next, Order, Pairs, ProgramError, Records,
 };
 
 use crate::common::{Random, least_memory};

@@ -14,7 +14,7 @@ use std::sync::{Barrier, Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use gristmill::Source;
+use gristmill::files::Source;
 use gristmill_apps::{Error, Palindromes, Result};
 
 /// The numbers of threads, and of files that a reader reads in a round.

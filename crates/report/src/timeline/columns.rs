@@ -1,6 +1,6 @@
 //! The columns of a picture: buckets of tracks, made equally long and few enough.
 
-use gristmill::{PHASES, Phase, Timeline, Track};
+use gristmill::stats::{PHASES, Phase, Timeline, Track};
 
 /// The time of each phase in a column, in nanoseconds.
 pub type Column = [u64; PHASES.len()];

@@ -13,7 +13,7 @@ mod table;
 
 use std::time::Duration;
 
-use gristmill::Timeline;
+use gristmill::stats::Timeline;
 
 use crate::document::document;
 use crate::text::escape;
@@ -35,7 +35,7 @@ pub struct TimelineJob<'t> {
 /// Returns a page with the timelines of `runs`; `title` is the command or the program.
 ///
 /// ```
-/// use gristmill::Timeline;
+/// use gristmill::stats::Timeline;
 /// use gristmill_report::timeline::{TimelineJob, page};
 ///
 /// let timeline = Timeline { wall_ns: 1_000_000, tracks: Vec::new(), marks: Vec::new(), marked_every: 1 };

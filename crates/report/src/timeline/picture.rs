@@ -1,6 +1,6 @@
 //! The picture: lanes of workers, marks, axis and legend.
 
-use gristmill::{Event, Mark, PHASES, Phase, Timeline, Track};
+use gristmill::stats::{Event, Mark, PHASES, Phase, Timeline, Track};
 
 use super::columns::{Column, columns, width_ns};
 use super::words::{percent, role, seconds, told};

@@ -1,6 +1,6 @@
 //! The numbers of the picture as tables, for readers who cannot see it or want exact values.
 
-use gristmill::{PHASES, Phase, Timeline};
+use gristmill::stats::{PHASES, Phase, Timeline};
 
 use super::words::{percent, role, seconds, told};
 use crate::text::escape;

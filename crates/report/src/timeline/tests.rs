@@ -1,5 +1,5 @@
 use super::*;
-use gristmill::{Event, Mark, PHASES, Phase, Track};
+use gristmill::stats::{Event, Mark, PHASES, Phase, Track};
 
 const WIDTH_NS: u64 = 1 << 20;
 

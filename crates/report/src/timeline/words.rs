@@ -1,6 +1,6 @@
 //! The words of a timeline: events, roles, times and shares.
 
-use gristmill::{Event, Mark};
+use gristmill::stats::{Event, Mark};
 
 /// Returns what happened, in words, and in one word for the picture.
 pub fn told(mark: &Mark) -> (String, String) {

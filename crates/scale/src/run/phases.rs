@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn every_phase_of_a_worker_belongs_to_one_kind() {
         let mut ours: Vec<&str> = KINDS.iter().flat_map(|(_, phases)| phases.iter().copied()).collect();
-        let mut all: Vec<&str> = gristmill::PHASES.iter().map(|phase| phase.name()).collect();
+        let mut all: Vec<&str> = gristmill::stats::PHASES.iter().map(|phase| phase.name()).collect();
         ours.sort_unstable();
         all.sort_unstable();
         assert_eq!(ours, all);

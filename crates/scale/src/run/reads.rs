@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use gristmill::{Input, Source};
+use gristmill::Input;
+use gristmill::files::Source;
 use gristmill_os::room::private_folder;
 use tempfile::TempDir;
 
