@@ -34,7 +34,11 @@ pub const PANICKED: i32 = 101;
 pub fn threads_in_this_process() -> io::Result<usize> {
     // A folder has two links and one for each folder in it, here one for each thread. This takes one call, the text
     // below ten, and it is asked for before each fork. A count below 3 says that this `/proc` does not count links.
-    if let Some(count) = fs::metadata("/proc/self/task")?.nlink().checked_sub(2).filter(|count| *count > 0) {
+    let tasks = fs::metadata("/proc/self/task").map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(error.kind(), "/proc is not mounted (mount -t proc proc /proc)"),
+        _ => error,
+    })?;
+    if let Some(count) = tasks.nlink().checked_sub(2).filter(|count| *count > 0) {
         return Ok(count as usize);
     }
     let status = fs::read_to_string("/proc/self/status")?;
