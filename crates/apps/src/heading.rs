@@ -3,7 +3,7 @@
 //! A CSV file does not say which it is. The caller may say so ([`Header`]); otherwise the first rows decide, and a
 //! note for the caller to show tells how the line was read. The line holds names if a column is selected by name, or if
 //! one of its fields is not a number while all fields below it are. Without such a sign it is read as a row: a header
-//! counted as a row shows in the answer, but a lost row does not.
+//! counted as a row shows in the answer, but a lost row does not. [`columns`](crate::columns) finds the columns by it.
 
 use std::fmt::Display;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! The jobs of a running queue: those that have arrived, and which of them begins next.
+//! The jobs of a running queue: those that have arrived, and their states ([`Queue`] says which begins next).
 
 use std::io;
 use std::ops::Range;
