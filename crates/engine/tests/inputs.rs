@@ -24,6 +24,10 @@ fn main() {
                 "damage_is_an_error_that_names_the_file_and_the_place",
                 damage_is_an_error_that_names_the_file_and_the_place,
             ),
+            (
+                "an_archive_that_is_not_read_is_an_error_for_every_program",
+                an_archive_that_is_not_read_is_an_error_for_every_program,
+            ),
             ("rows_of_csv_are_never_cut", rows_of_csv_are_never_cut),
             ("progress_advances_within_a_file_that_cannot_be_cut", progress_advances_within_a_file_that_cannot_be_cut),
             (
@@ -96,6 +100,20 @@ fn the_sampling_process_is_reaped_while_the_job_is_running() {
     let job = Job::new(&Slow, Input::paths([&path])).split_bytes(16 << 10);
     let (sums, _) = job.run().expect("it runs");
     assert_eq!((sums.get(0), sums.get(1)), (Some(600_000), Some(0)), "zombies");
+}
+
+fn an_archive_that_is_not_read_is_an_error_for_every_program() {
+    // A program that had set no encoding got the bytes of a .zip of several files as its records.
+    let dir = tempfile::tempdir().expect("a directory");
+    let empty = [&b"PK\x05\x06"[..], &[0; 18]].concat();
+    for (name, is_read) in [("none.zip", false), ("none.data", true)] {
+        let path = dir.path().join(name);
+        fs::write(&path, &empty).expect("written");
+        match Job::new(&Slow, Input::paths([&path])).run() {
+            Ok((sums, _)) => assert!(is_read && sums.get(0) == Some(22), "{name}"),
+            Err(error) => assert!(!is_read && error.to_string().contains("a zip archive without a file"), "{error}"),
+        }
+    }
 }
 
 fn text() -> Vec<u8> {

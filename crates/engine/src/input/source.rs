@@ -115,8 +115,8 @@ impl Source {
                         [(entry.start, 0), (entry.end, UNKNOWN_BYTES)].map(|(stored, content)| Cut { stored, content });
                     Some(Packing { entry: Some(entry), ..Packing::new(Some(Compression::Zip), cuts.into()) })
                 }
-                // Records that are no text may begin like an archive.
-                Err(_) if text.is_none() => None,
+                // Records that are no text may begin like an archive, if the name does not say that they are one.
+                Err(_) if text.is_none() && Compression::of_name(&name) != Some(Compression::Zip) => None,
                 Err(error) if error.raw_os_error().is_some() => return Err(failed(error)),
                 Err(error) => return Err(Error::Compressed { path: name, offset: 0, why: error.to_string() }),
             },
