@@ -73,14 +73,23 @@ pub fn main() -> ExitCode {
         terminal::messages::tell(format_args!("this is now a part of gristmill-lab: gristmill-lab {moved}"));
         return ExitCode::from(2);
     }
-    let run = |command: Command| match command.program {
-        Subcommands::Application(application) => application.run(),
-        Subcommands::Machine(machine) => machine.run(),
-        Subcommands::Scale(scale) => scale.run(),
-        Subcommands::Batch(batch) => batch.run(),
-        Subcommands::History(history) => history.run(),
-        Subcommands::Run(run) => run.run(),
-        Subcommands::Completions(completions) => completions.run(<Command as clap::CommandFactory>::command()),
+    let run = |command: Command| {
+        // A container may be without it.
+        if !Path::new("/proc/self").exists() {
+            terminal::messages::tell(format_args!(
+                "/proc is not mounted, where processes are watched: mount -t proc proc /proc"
+            ));
+            return Err(Failure::Told);
+        }
+        match command.program {
+            Subcommands::Application(application) => application.run(),
+            Subcommands::Machine(machine) => machine.run(),
+            Subcommands::Scale(scale) => scale.run(),
+            Subcommands::Batch(batch) => batch.run(),
+            Subcommands::History(history) => history.run(),
+            Subcommands::Run(run) => run.run(),
+            Subcommands::Completions(completions) => completions.run(<Command as clap::CommandFactory>::command()),
+        }
     };
     run_command(run, |error, subcommand, words| if subcommand == "batch" { batch::tip(error, words) } else { None })
 }

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from ...base.errors import ResourceError
 from ...plan.nodes import Shuffle, Source
 from ...plan.stages import Stage, stages
 from ...records.batches import OnArrays, OnTables
@@ -25,7 +26,10 @@ ONE_THREAD = {
 
 
 def threads() -> int:
-    return len(os.listdir("/proc/self/task"))
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except FileNotFoundError:
+        raise ResourceError("/proc is not mounted, where processes are watched: mount -t proc proc /proc") from None
 
 
 def import_for_workers(stage: Stage) -> None:
