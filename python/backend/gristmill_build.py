@@ -24,9 +24,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+if sys.version_info < (3, 10):  # noqa: UP036 # pip comes here before it reads which versions there are
+    sys.exit("gristmill needs Python 3.10 or later, and this is " + sys.version.split()[0])
+
 import maturin
 
-__all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_build_wheel"]
+__all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"]
 
 #: The files that maturin puts into the wheel besides the package; pyproject.toml names the folder too.
 DATA = Path("target/wheel-data")
@@ -58,11 +61,17 @@ def build_editable(wheel_directory: str, config_settings: Settings = None, metad
     return name
 
 
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Settings = None) -> str:
+    _need_rust()
+    DATA.mkdir(parents=True, exist_ok=True)
+    name: str = maturin.prepare_metadata_for_build_wheel(metadata_directory)
+    return name
+
+
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Packs all files but the results of benchmarks. The same commit gives the same bytes."""
-    DATA.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        info = Path(folder, maturin.prepare_metadata_for_build_wheel(folder), "METADATA").read_bytes()
+        info = Path(folder, prepare_metadata_for_build_wheel(folder), "METADATA").read_bytes()
     name = info.decode().partition("\nName: ")[2].partition("\n")[0]
     version = info.decode().partition("\nVersion: ")[2].partition("\n")[0]
     top = f"{name}-{version}"
@@ -91,8 +100,18 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None
     archive.addfile(entry, io.BytesIO(content))
 
 
+def _need_rust() -> None:
+    """Ends with a word on what is missing, which a traceback would hide."""
+    found = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True).stdout if shutil.which("cargo") else ""
+    version = re.match(r"cargo (\d+)\.(\d+)", found)
+    if version is None or (int(version[1]), int(version[2])) < (1, 90):
+        here = f"and this is {found.strip()}" if found else "which is not here"
+        sys.exit(f"Building gristmill needs Rust 1.90 or later, {here}. https://rustup.rs installs it for one user; a wheel needs none.")
+
+
 def _prepared(config_settings: Settings) -> dict[str, Any]:
     """The settings for maturin. The command lies where maturin looks for the scripts of a wheel."""
+    _need_rust()
     settings = dict(config_settings or {})
     profile = settings.get("profile", "release")
     _put_command(Path(settings["command"]) if "command" in settings else _command(profile))
