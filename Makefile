@@ -58,12 +58,14 @@ test-bench test-spark test-python test-docs: test-%:
 	@if [ -f ci/$*.sh ]; then echo 'ci/$*.sh'; bash ci/$*.sh; fi
 
 nightly:
+	@sh ci/needs.sh python
 	@python3 -B ci/nightly.py $(CHECKS)
 
 dist:
 	@bash ci/dist.sh
 
 docs:
+	@sh ci/needs.sh python
 	@sh ci/docs.sh
 	@echo 'The documentation: target/docs/site/index.html'
 
@@ -71,10 +73,12 @@ spark-jar:
 	@spark/jar.sh
 
 # With a JDK, the wheel has the shuffle for every version of Spark, which pip fetches.
-wheel: need-cargo
+wheel:
+	@CARGO='$(CARGO)' sh ci/needs.sh rust cc python
 	python3 -m pip wheel --no-deps --wheel-dir $(TARGET)/wheels $(if $(shell command -v javac),-C spark=pypi) .
 
-lint: need-cargo
+lint:
+	@CARGO='$(CARGO)' sh ci/needs.sh rust cc python java
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
 	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings -D clippy::too_many_lines

@@ -9,39 +9,39 @@ import re
 import sys
 
 FAILED = re.compile(r"(?:test )?(\S+)(?: - .*)? \.\.\. FAILED$")
-#: Cargo's list of the targets that failed, in the order in which they ran.
-TARGET = re.compile(r"    `(-p \S+ (?:--doc|--lib|--(?:test|bin|example|bench) \S+))`$")
+#: Cargo says so behind each binary with a failure.
+TARGET = re.compile(r"error: (?:test|doctest) failed, to rerun pass `(.*)`$")
 
 
 def alone(lines, options=""):
-    """Yields the command for each test that failed.
+    """Yields the command for each test that failed, and for each binary that died without saying which.
 
     >>> lines = '''     Running unittests src/lib.rs (target/debug/deps/gristmill_os-1)
     ... test region::tests::a_page_is_there ... ok
     ...      Running tests/shell_lines.rs (target/debug/deps/shell_lines-2)
     ... test nothing_runs ... FAILED
     ... test that_runs ... ok
+    ... error: test failed, to rerun pass `-p gristmill-batch --test shell_lines`
     ...      Running tests/death.rs (target/debug/deps/death-3)
-    ... a_worker_dies ... FAILED
-    ... error: 2 targets failed:
-    ...     `-p gristmill-batch --test shell_lines`
-    ...     `-p gristmill --test death`'''.splitlines()
+    ... error: test failed, to rerun pass `-p gristmill --test death`
+    ...    Doc-tests gristmill
+    ... test crates/engine/src/lib.rs - (line 8) ... FAILED
+    ... error: doctest failed, to rerun pass `-p gristmill --doc`'''.splitlines()
     >>> for command in alone(lines, "--features a/b"):
     ...     print(command)
     cargo test --features a/b -p gristmill-batch --test shell_lines nothing_runs
-    cargo test --features a/b -p gristmill --test death a_worker_dies
+    cargo test --features a/b -p gristmill --test death
+    cargo test --features a/b -p gristmill --doc crates/engine/src/lib.rs
     """
-    failed, targets = [], []
+    failed = []
     for line in lines:
         if line.startswith(("     Running ", "   Doc-tests ")):
-            failed.append([])
-        elif failed and (found := FAILED.match(line)):
-            failed[-1].append(found[1])
+            failed = []
+        elif found := FAILED.match(line):
+            failed.append(found[1])
         elif found := TARGET.match(line):
-            targets.append(found[1])
-    for target, names in zip(targets, filter(None, failed)):
-        for name in names:
-            yield " ".join(["cargo test", *([options] if options else []), target, name])
+            for name in failed or [""]:
+                yield " ".join(filter(None, ["cargo test", options, found[1], name]))
 
 
 def main():

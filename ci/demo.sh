@@ -3,16 +3,21 @@
 #
 #     ci/demo.sh GRISTMILL [TEXT]
 #
-# Without TEXT, the text is made of the sources that cargo has fetched, which are there after every build. All files are
-# in target/demo.
+# Without TEXT, the text is made of the sources that cargo has fetched, which are there after every build. All files
+# that it makes are in target/demo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-gristmill=$1
+gristmill=${1:?the command gristmill}
 folder=${CARGO_TARGET_DIR:-target}/demo
 mkdir -p "$folder"
 text=${2:-$folder/text}
-if [ ! -e "$text" ]; then
-    find "${CARGO_HOME:-$HOME/.cargo}/registry/src" -name '*.rs' -exec cat {} + >"$text.new"
+if [ $# = 1 ] && [ ! -e "$text" ]; then
+    sources=${CARGO_HOME:-${HOME:?names the folder with .cargo}/.cargo}/registry/src
+    if [ ! -d "$sources" ]; then
+        echo "ci/demo.sh: there are no sources in $sources: name a TEXT, or build something with cargo" >&2
+        exit 1
+    fi
+    find "$sources" -name '*.rs' -exec cat {} + >"$text.new"
     mv "$text.new" "$text"
 fi
 export LC_ALL=C

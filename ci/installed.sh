@@ -54,9 +54,13 @@ try_debian() {
     fi
     cp "$made"/gristmill_*.deb "$root/tmp/gristmill.deb"
     cp LICENSE "$root/tmp"
+    chroot "$root" dpkg --install /tmp/gristmill.deb >/dev/null
+    if ! chroot "$root" gristmill word-count /tmp/LICENSE 2>&1 | grep -q '/proc is not mounted'; then
+        echo 'ci/installed.sh: without /proc the command does not say so' >&2
+        exit 1
+    fi
     mount -t proc proc "$root/proc"
     trap 'umount "$root/proc"; rm -rf "$work"' EXIT
-    chroot "$root" dpkg --install /tmp/gristmill.deb >/dev/null
     check 'the Debian package' "$(chroot "$root" gristmill word-count --top 5 /tmp/LICENSE)"
     chroot "$root" dpkg --purge gristmill >/dev/null
 }
@@ -95,5 +99,9 @@ END
 }
 
 for part; do
+    if ! declare -F "try_$part" >/dev/null; then
+        echo "ci/installed.sh: there is no part $part; there are archive debian wheel source jar" >&2
+        exit 2
+    fi
     "try_$part"
 done

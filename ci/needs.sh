@@ -7,14 +7,19 @@
 # Everything else is fetched in fixed versions by what needs it, into target/.
 set -eu
 
+at_least() { # at_least 'NAME 1.95.0 ...' 1.90
+    found=$(echo "$1" | sed -n 's/^[a-z]* \([0-9][0-9.]*\).*/\1/p')
+    [ -n "$found" ] && printf '%s\n' "$2" "$found" | sort --version-sort --check 2>/dev/null
+}
+
 has() { # has TOOL
     case $1 in
-    rust) ${CARGO:-cargo} --version >/dev/null 2>&1 ;;
+    rust) at_least "$(${CARGO:-cargo} --version 2>/dev/null)" 1.90 ;;
     cc) command -v cc >/dev/null ;;
     python) python3 -c 'import ensurepip, pip, sys, venv; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 ;;
     nightly) cargo +nightly miri --version >/dev/null 2>&1 && [ -d "$(rustc +nightly --print sysroot)/lib/rustlib/src" ] ;;
     parallel) parallel --version 2>/dev/null | grep -q '^GNU parallel' ;;
-    java) command -v mvn >/dev/null && command -v javac >/dev/null ;;
+    java) command -v mvn >/dev/null && at_least "$(javac -version 2>&1)" 17 ;;
     *) echo "ci/needs.sh: there is no tool $1" >&2 && exit 2 ;;
     esac
 }

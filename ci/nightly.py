@@ -76,7 +76,8 @@ def run(name):
 
 def prepare():
     """Installs what the scripts need and do not install."""
-    subprocess.run(["sh", "ci/needs.sh", "rust", "nightly", "cc", "python", "java", "parallel"], cwd=ROOT, check=True)
+    if subprocess.run(["sh", "ci/needs.sh", "rust", "nightly", "cc", "python", "java", "parallel"], cwd=ROOT).returncode:
+        sys.exit(1)
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", PYTHON.parent.parent], check=True)
         subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pyspark[connect]>=4"], check=True)
