@@ -4,7 +4,8 @@
 #     ci/dist.sh [FOLDER]        into FOLDER, by default target/dist/NAME
 #     ci/dist.sh --twice         makes it twice, in clones of different paths, and compares the bytes
 #
-# NAME is the version if the commit has the tag vVERSION, else VERSION+COMMIT. RELEASE.md says what the files are. It
+# NAME is the version if the commit has the tag vVERSION, else VERSION~DAY.COMMIT, which sorts before it; the wheel, the
+# source archive and the jars are named for the version alone. RELEASE.md says what the files are. It
 # needs what `make test` needs, and fetches the rest into target/dist/tools, in fixed versions: zig, which links the
 # Python module with an old C library, maturin, three Sparks (1.2 GB), and cargo-cyclonedx.
 set -euo pipefail
@@ -21,7 +22,7 @@ commit=$(git rev-parse HEAD)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 name=$version
 if [ "$(git rev-parse --quiet --verify "v$version^{commit}" || true)" != "$commit" ]; then
-    name=$version+${commit:0:8}
+    name=$version~$(git log -1 --format=%cd --date=format:%Y%m%d).${commit:0:8}
     say "this is no release, because the commit has no tag v$version"
 fi
 
@@ -76,7 +77,7 @@ mkdir -p "$folder/man" "$folder/completions"
 strip -o "$folder/gristmill" "$binary"
 "$folder/gristmill" completions --man "$folder/man"
 for shell in bash zsh fish; do "$folder/gristmill" completions "$shell" >"$folder/completions/gristmill.$shell"; done
-cp LICENSE THIRD-PARTY.md CHANGELOG.md docs/command.md "$folder"
+cp -r README.md LICENSE LICENSES THIRD-PARTY.md CHANGELOG.md docs/command.md "$folder"
 pack "$made/gristmill-$name-${host%%-*}-linux.tar.gz" "$folder"
 
 # 3. The same for Debian and what comes from it.
@@ -90,7 +91,14 @@ for page in "$folder"/man/*; do gzip --no-name --best <"$page" >"$root/usr/share
 cp "$folder/completions/gristmill.bash" "$root/usr/share/bash-completion/completions/gristmill"
 cp "$folder/completions/gristmill.zsh" "$root/usr/share/zsh/vendor-completions/_gristmill"
 cp "$folder/completions/gristmill.fish" "$root/usr/share/fish/vendor_completions.d/gristmill.fish"
-cat LICENSE THIRD-PARTY.md >"$root/usr/share/doc/gristmill/copyright"
+cp THIRD-PARTY.md docs/command.md "$root/usr/share/doc/gristmill"
+gzip --no-name --best <CHANGELOG.md >"$root/usr/share/doc/gristmill/changelog.gz"
+cat >"$root/usr/share/doc/gristmill/copyright" <<END
+Gristmill is used under the Apache License 2.0, /usr/share/common-licenses/Apache-2.0.
+It is linked with the GNU C Library, under the GNU Lesser General Public License,
+version 2.1 or later, /usr/share/common-licenses/LGPL-2.1, and with the crates whose
+licences are in THIRD-PARTY.md beside this file.
+END
 cat >"$root/DEBIAN/control" <<END
 Package: gristmill
 Version: $name
@@ -136,7 +144,20 @@ say 'the list of components'
 [ -x "$tools/bin/cargo-cyclonedx" ] ||
     CFLAGS='' cargo install --quiet --locked --root "$tools" --target-dir "$tools/build" cargo-cyclonedx@0.5.7
 PATH=$tools/bin:$PATH cargo cyclonedx --quiet --format json --manifest-path crates/cli/Cargo.toml --features columnar --override-filename "$name"
-cp "crates/cli/$name.json" "$made/gristmill-$name.cdx.json"
+# It has the time and the path of the build, a random number, and no C library.
+python3 - "crates/cli/$name.json" "$PWD" "$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)" >"$made/gristmill-$name.cdx.json" <<'END'
+import datetime, json, os, sys, uuid
+
+file, folder, glibc = sys.argv[1:]
+text = open(file).read().replace(folder, "/gristmill")
+listed = json.loads(text)
+moment = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
+listed["metadata"]["timestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+listed["serialNumber"] = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(listed['components'], sort_keys=True))}"
+licence = [{"expression": "LGPL-2.1-or-later"}]
+listed["components"].append({"type": "library", "bom-ref": "glibc", "name": "glibc", "version": glibc, "licenses": licence})
+print(json.dumps(listed, indent=2))
+END
 
 (cd "$made" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
 echo "$made:"

@@ -20,6 +20,11 @@ TARGET = "x86_64-unknown-linux-gnu"
 FEATURES = ["--features", "gristmill-cli/columnar"]
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PREFERRED = ["Apache-2.0", "MIT"]
+C_LIBRARY = (
+    "The command of a release is linked with its C library. So it also contains the GNU C Library, which is used under the GNU Lesser "
+    "General Public License, version 2.1 or later ([LICENSES/LGPL-2.1.txt](LICENSES/LGPL-2.1.txt)), and whose source is at "
+    "<https://ftp.gnu.org/gnu/glibc/>. Built from the source archive, the command is linked with any other version of it."
+)
 
 
 def cargo(*words):
@@ -66,7 +71,7 @@ def document():
             users[re.sub(r"\s+", " ", text)].append((name, text))
         if not found:
             without.append(name)
-    lines = ["# Third-party notices", "", "The command `gristmill` contains the crates below. `ci/notices.py` writes this file.", ""]
+    lines = ["# Third-party notices", "", "The command `gristmill` contains the crates below. `ci/notices.py` writes this file.", "", C_LIBRARY, ""]
     lines += ["| crate | used under |", "|---|---|", *(f"| {name} | {taken} |" for name, taken in names.items()), ""]
     if without:
         lines += [f"These name their licence and bring no text of it: {', '.join(without)}.", ""]

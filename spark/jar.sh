@@ -31,5 +31,8 @@ mkdir -p "$here/target"
 jar=$here/target/gristmill-spark-${oldest}_$scala-$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml").jar
 # The same sources give the same bytes, if the environment names the time (https://reproducible-builds.org/specs).
 time=${SOURCE_DATE_EPOCH:+--date=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%FT%TZ)}
-(cd "$classes/out" && find . -type f -printf '%P\n' | LC_ALL=C sort >../files && jar --create ${time:+"$time"} --file "$jar" @../files)
+mkdir -p "$classes/out/META-INF"
+cp "$here/../LICENSE" "$classes/out/META-INF"
+printf 'Implementation-Title: Gristmill for Apache Spark\nImplementation-Version: %s\n' "${jar##*-}" | sed 's/\.jar$//' >"$classes/manifest"
+(cd "$classes/out" && find . -type f -printf '%P\n' | LC_ALL=C sort >../files && jar --create ${time:+"$time"} --file "$jar" --manifest ../manifest @../files)
 echo "$jar is for Spark $version"
