@@ -64,8 +64,8 @@
 //! # Features
 //!
 //! All are on by default: `derive` (`#[derive(Datum, Key)]`), `gzip` (with packed zip archives), `bzip2`, `zstd` and
-//! `xz`. Only the last two need a C compiler. A file of a compression that is left out ends a job with an error that
-//! names the feature.
+//! `xz`. Only the last two need a C compiler; the others need its linker. A file of a compression that is left out ends
+//! a job with an error that names the feature.
 
 // What `derive(Datum)` writes names this crate as its users do.
 extern crate self as gristmill;
