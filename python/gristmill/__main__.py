@@ -13,6 +13,7 @@ from typing import Any
 
 from .base.errors import GristmillError, JobError
 from .base.settings import configure
+from .version import version
 
 _USAGE = "usage: gristmill run [--SETTING VALUE]... FILE [ARGUMENT]...; settings are those of gm.configure, such as --workers 4"
 
@@ -23,6 +24,9 @@ def main(arguments: Sequence[str]) -> int:
     >>> main(["--workers", "two", "job.py"])
     2
     """
+    if arguments[:1] in (["--help"], ["-h"], ["--version"]):
+        print(version() if arguments[0] == "--version" else _USAGE)
+        return 0
     try:
         settings, (file, *rest) = _parsed(list(arguments))
         configure(**settings)

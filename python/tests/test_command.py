@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import gristmill as gm
+
 pytestmark = pytest.mark.parametrize("engine", ["machine"], indirect=True)
 
 JOB = """
@@ -58,3 +60,10 @@ def test_an_error_of_a_job_is_shown_without_the_lines_of_the_package(job: str) -
 def test_what_makes_no_sense_is_said(arguments: list[str], complaint: str) -> None:
     status, _, said = run(*arguments)
     assert status == 2 and complaint in said and "Traceback" not in said
+
+
+def test_its_version_and_its_help_are_printed() -> None:
+    """`--version` was taken for a setting without a value."""
+    assert run("--version") == (0, f"{gm.__version__}\n", "")
+    status, printed, said = run("--help")
+    assert status == 0 and printed.startswith("usage: gristmill run") and said == ""
