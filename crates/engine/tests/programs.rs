@@ -26,14 +26,16 @@ mod sinks;
 #[path = "../examples/top_per_group.rs"]
 mod top_per_group;
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use common::Random;
 use gristmill::internal::Moment;
+use gristmill::options::Buffer;
 use gristmill::sinks::PartFiles;
 use gristmill::stats::Count;
 use gristmill::types::Ending;
-use gristmill::{Datum, Input, Isolation, Job, MapReduce, Summary};
+use gristmill::{Bytes, Chunk, Datum, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Summary};
 
 fn main() {
     common::run(
@@ -43,9 +45,58 @@ fn main() {
             ("the_example_of_a_sink_writes_the_same_rows_whoever_dies", rows),
             ("the_example_of_bad_records_finds_the_same_ones_whoever_dies", bad),
             ("two_thousand_jobs_in_a_row_leave_nothing_behind", many),
+            ("pairs_emitted_together_and_alone_all_count", together_and_alone),
         ],
         &[],
     );
+}
+
+/// Counts lines, of which it emits some together and some alone, in runs of random lengths.
+struct TogetherAndAlone;
+
+impl MapReduce for TogetherAndAlone {
+    type Key = Bytes;
+    type Value = u64;
+
+    fn combiner(&self) -> Option<impl Fn(u64, u64) -> u64> {
+        Some(|a, b| a + b)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, u64>) -> Result<(), ProgramError> {
+        let (text, mut random) = (chunk.bytes(), Random(chunk.offset()));
+        let mut start = 0;
+        let lines = text.split_inclusive(|byte| *byte == b'\n').map(|line| {
+            let place = [start, start + line.len() as u32 - 1];
+            start += line.len() as u32;
+            place
+        });
+        let lines: Vec<[u32; 2]> = lines.collect();
+        let mut rest = &lines[..];
+        while !rest.is_empty() {
+            let together = [1, 63, 64, 65, 128][random.below(5) as usize].min(rest.len());
+            out.emit_each(text, &rest[..together], 1);
+            rest = &rest[together..];
+            let alone = (random.below(200) as usize).min(rest.len());
+            rest[..alone].iter().for_each(|[start, end]| out.emit(&text[*start as usize..*end as usize], 1));
+            rest = &rest[alone..];
+        }
+        Ok(())
+    }
+}
+
+fn together_and_alone() {
+    // After a worker had died, the rest of its task was sometimes "out of range": a full queue, left by words that were
+    // emitted together, took more words.
+    let mut random = Random(11);
+    let text: String = (0..200_000).map(|_| format!("word{}\n", random.below(20_000))).collect();
+    let mut expected = BTreeMap::new();
+    text.lines().for_each(|line| *expected.entry(line.as_bytes().to_vec()).or_insert(0) += 1);
+    for buffer in [Buffer::Hash, Buffer::Array] {
+        let input = Input::bytes("lines", text.as_bytes()).expect("in memory").records(Records::Lines);
+        let (counts, summary) = Job::new(&TogetherAndAlone, input).workers(2).buffer(buffer).run().expect("it runs");
+        let found: BTreeMap<Vec<u8>, u64> = counts.iter().map(|(line, count)| (line.to_vec(), count)).collect();
+        assert!(found == expected && summary.deaths.is_empty(), "{buffer:?}: {:?}", summary.deaths);
+    }
 }
 
 /// Ways to run a job: isolation, workers, and the moments at which workers die.

@@ -137,15 +137,16 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
     fn queue(&mut self, key: Short, value: <J::Value as Datum>::Ref<'_>) {
         let hash = self.seed.hash(key);
         self.digest.add::<J::Value>(hash, value, self.seed);
+        // A full queue is not combined at once, because `emit_each` may leave it full.
+        if self.table.queued == QUEUE {
+            self.combine_queue();
+        }
         let table = &mut *self.table;
         let pair = TableSlot::short(key, hash, J::Value::own(value));
         table.slots.prefetch(&pair);
-        // `queued` stays below QUEUE; the remainder shows the compiler that.
+        // `queued` is below QUEUE; the remainder shows the compiler that.
         table.queue[table.queued % QUEUE] = pair;
         table.queued += 1;
-        if table.queued == QUEUE {
-            self.combine_queue();
-        }
     }
 
     /// Combines a pair into a table with few keys.
