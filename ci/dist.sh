@@ -5,9 +5,10 @@
 #     ci/dist.sh --twice         makes it twice, in clones of different paths, and compares the bytes
 #
 # NAME is the version if the commit has the tag vVERSION, else VERSION~DAY.COMMIT, which sorts before it; the wheel, the
-# source archive and the jars are named for the version alone. RELEASE.md says what the files are. It
-# needs what `make test` needs, and fetches the rest into target/dist/tools, in fixed versions: zig, which links the
-# Python module with an old C library, maturin, three Sparks (1.2 GB), and cargo-cyclonedx.
+# source archive and the jars are named for the version alone. RELEASE.md says what the files are.
+#
+# It needs what `make test` needs, and fetches the rest: three Sparks (1.2 GB) and cargo-cyclonedx, in fixed versions,
+# into target/dist/tools; and the newest zig, which links the Python module with an old C library, and maturin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD

@@ -6,7 +6,7 @@
     ci/nightly.py --old        prints those whose last pass is more than 30 days or 200 commits ago
 
 ci/passed/NAME has the day, the commit and the seconds of the last pass. A check whose tools are missing fails, and says
-which command installs them. All of them take about two hours on two processors; what they print is in target/nightly.
+which command installs them. All of them take hours on two processors; what they print is in target/nightly.
 """
 
 import datetime

@@ -101,7 +101,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None
 
 
 def _need_rust() -> None:
-    """Ends with a word on what is missing, which a traceback would hide."""
+    """Exits with a message if Rust is missing or too old; a traceback would hide the reason."""
     found = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True).stdout if shutil.which("cargo") else ""
     version = re.match(r"cargo (\d+)\.(\d+)", found)
     if version is None or (int(version[1]), int(version[2])) < (1, 90):

@@ -255,7 +255,7 @@ pub mod types {
     pub use crate::starter::{Answers, Call};
 }
 
-/// For the tests of this repository. No promise is made about what is here.
+/// For the tests of this repository. These names may change at any time.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::testing::kill_points::{MOMENTS, Moment};

@@ -513,7 +513,7 @@ fn member(
         Compression::Zip => unreachable!("an archive has one file, which Decoder::of_entry reads"),
         #[allow(unreachable_patterns, reason = "with all features there is none")]
         _ => {
-            let why = compression.lacking().expect("what is not above is left out");
+            let why = compression.lacking().expect("its decoder is left out");
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
     })
