@@ -1,0 +1,19 @@
+//! A page for each paper: every figure and table of it, what the paper found, what was found here, and whether both
+//! agree.
+//!
+//! ```text
+//!  ask      the options that all pages have
+//!  item     a figure, a table or a slide: what the paper found, and the experiment that asks the same
+//!  answer   what was found here, and the verdict
+//!  paper    a paper: its items, and how their answers become a page
+//! ```
+
+mod answer;
+mod ask;
+mod item;
+mod paper;
+
+pub use answer::{Answer, Verdict};
+pub use ask::Ask;
+pub use item::Item;
+pub use paper::Paper;
