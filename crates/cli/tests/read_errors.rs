@@ -56,11 +56,12 @@ impl Disk {
     }
 }
 
-/// Returns some offsets below `end`: the first, the last, and pseudo-random ones.
+/// Returns some offsets below `end`: the first, the last, one that is read to recognise the file, and pseudo-random
+/// ones.
 fn places(end: u64, few: usize) -> Vec<u64> {
     let count = std::env::var("GRISTMILL_READ_ERRORS").ok().and_then(|count| count.parse().ok()).unwrap_or(few);
     let mut random = fastrand::Rng::with_seed(end);
-    [0, end - 1].into_iter().chain((0..count).map(|_| random.u64(..end))).collect()
+    [0, end - 1, 3000.min(end / 2)].into_iter().chain((0..count).map(|_| random.u64(..end))).collect()
 }
 
 fn text() -> Vec<u8> {

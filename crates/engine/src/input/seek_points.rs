@@ -184,15 +184,21 @@ fn seekable(file: &File, bytes: u64) -> io::Result<Option<Vec<Cut>>> {
 /// Reads from `at` on until `to` is full or the file ends; returns the number of bytes read.
 pub(crate) fn read_up_to(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
     let mut done = 0;
-    while done < to.len() {
-        match file.read_at(&mut to[done..], at + done as u64) {
+    read_on(file, to, at, &mut done)?;
+    Ok(done)
+}
+
+/// Does the same; `done` is the number of bytes read, if it fails, too.
+pub(crate) fn read_on(file: &File, to: &mut [u8], at: u64, done: &mut usize) -> io::Result<()> {
+    while *done < to.len() {
+        match file.read_at(&mut to[*done..], at + *done as u64) {
             Ok(0) => break,
-            Ok(read) => done += read,
+            Ok(read) => *done += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(done)
+    Ok(())
 }
 
 #[cfg(test)]

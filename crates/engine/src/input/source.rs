@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
@@ -101,8 +101,7 @@ impl Source {
     ) -> Result<Source> {
         let failed = |source| Error::Input { path: name.clone(), source };
         let mut start = [0; START_BYTES];
-        let found = seek_points::read_up_to(file, &mut start, 0).map_err(failed)?;
-        let start = &start[..found];
+        let start = read_start(&name, file, &mut start)?;
         let packing = match Compression::recognise(&name, start) {
             Err(why) => {
                 let why = unread::refuse(&name, None, start).err().unwrap_or(why);
@@ -170,12 +169,12 @@ impl Source {
     /// The file cannot be read, or is no text in an encoding that is read.
     pub(crate) fn read_as_text(self, encoding: Encoding) -> Result<Source> {
         let mut start = [0; START_BYTES];
-        let mut found = 0;
-        if self.is_plain() {
-            let read = self.open_file().and_then(|file| seek_points::read_up_to(&file, &mut start, 0));
-            found = read.map_err(|source| Error::Input { path: self.name.clone(), source })?;
+        if !self.is_plain() {
+            return self.begins_as_text(encoding, &[]);
         }
-        self.begins_as_text(encoding, &start[..found])
+        let file = self.open_file().map_err(|source| Error::Input { path: self.name.clone(), source })?;
+        let start = read_start(&self.name, &file, &mut start)?;
+        self.begins_as_text(encoding, start)
     }
 
     /// Takes the content for text. A plain file begins with `start`.
@@ -376,5 +375,15 @@ impl Source {
         };
         let text = self.text.filter(|_| self.content_bytes() == UNKNOWN_BYTES);
         Content::from(at, packing.clone(), file, text, self.memory.decoder).map(Some)
+    }
+}
+
+/// Reads the first bytes of a file into `start`, and returns them.
+fn read_start<'s>(name: &Path, file: &File, start: &'s mut [u8; START_BYTES]) -> Result<&'s [u8]> {
+    let mut found = 0;
+    match (seek_points::read_on(file, start, 0, &mut found), found) {
+        (Ok(()), _) => Ok(&start[..found]),
+        (Err(source), 0) => Err(Error::Input { path: name.to_owned(), source }),
+        (Err(source), _) => Err(Error::Read { path: name.to_owned(), offset: found as u64, source }),
     }
 }
