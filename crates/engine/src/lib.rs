@@ -111,7 +111,84 @@ pub use data::either::Either;
 pub use data::order::Order;
 pub use error::{Error, Result};
 #[cfg(feature = "derive")]
-pub use gristmill_derive::{Datum, Key};
+/// The order of values is that of their fields, one after the other, as with `derive(PartialOrd)`; variants are ordered
+/// as they are declared. The type must be `Clone` and `Default`.
+///
+/// A `Copy` type whose fields are numbers, `bool`, `char`, tuples, arrays and options of those, or other such types, is
+/// seen as itself:
+///
+/// ```
+/// use gristmill::{Datum, Key};
+///
+/// #[derive(Clone, Copy, Debug, Default, Datum, Key)]
+/// struct Place {
+///     row: u32,
+///     column: i16,
+/// }
+///
+/// #[derive(Clone, Copy, Debug, Default, Datum, Key)]
+/// enum Shape {
+///     #[default]
+///     Point,
+///     Circle { radius: f64 },
+///     Box(u32, u32),
+/// }
+///
+/// assert_eq!((Place::WIDTH, Shape::WIDTH), (Some(6), Some(9)));
+/// gristmill::keys::check_key::<Place>([Place { row: 1, column: -2 }, Place::default()]);
+/// gristmill::keys::check_key::<Shape>([Shape::Point, Shape::Circle { radius: 0.5 }, Shape::Box(1, 2)]);
+/// ```
+///
+/// A struct with fields of variable width (`String`, `Vec<u8>`, and what is made of them) is seen through a struct of
+/// borrowed fields. The attribute names it, and the macro declares it:
+///
+/// ```
+/// use gristmill::{Datum, Key};
+///
+/// #[derive(Clone, Debug, Default, Datum, Key)]
+/// #[datum(borrowed = VisitRef)]
+/// struct Visit {
+///     host: String,
+///     day: u16,
+/// }
+///
+/// let visits = [VisitRef { host: "frog.example", day: 2 }, VisitRef { host: "frog.example", day: 1 }];
+/// gristmill::keys::check_key::<Visit>(visits);
+/// ```
+///
+/// A type may have parameters. Each type parameter must then be a datum itself, of the kind that the fields need:
+///
+/// ```
+/// use gristmill::{Datum, Key};
+///
+/// #[derive(Clone, Copy, Debug, Default, Datum, Key)]
+/// struct Pair<A, B> {
+///     a: A,
+///     b: B,
+/// }
+///
+/// assert_eq!(Pair::<u8, Option<f64>>::WIDTH, Some(10));
+/// gristmill::keys::check_key::<Pair<u8, char>>([Pair { a: 1, b: 'b' }, Pair { a: 1, b: 'a' }]);
+/// ```
+///
+/// Anything else does not compile:
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, Debug, Default, gristmill::Datum)]
+/// struct Visit<'v> {
+///     host: &'v str, // a datum has no pointers
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(Clone, Debug, Default, gristmill::Datum)]
+/// struct Visit {
+///     host: String, // without #[datum(borrowed = VisitRef)]
+/// }
+/// ```
+pub use gristmill_derive::Datum;
+#[cfg(feature = "derive")]
+pub use gristmill_derive::Key;
 pub use input::chunk::Chunk;
 pub use input::encoding::Encoding;
 pub use input::paths::Input;
