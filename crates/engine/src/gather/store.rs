@@ -161,7 +161,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         let everything = match self {
             Store::Gathered(partitions) => 0..partitions.list.len(),
             Store::Pile(pile) if pile.ranged => {
-                pile.chunks.sort_by_key(|chunk| chunk.partition);
+                sort_by_partition(&mut pile.chunks);
                 // Sorting has moved the open chunks.
                 pile.open.fill(0);
                 let parts = pile.chunks.chunk_by(|a, b| a.partition == b.partition).map(<[RowChunk]>::len);
@@ -200,7 +200,7 @@ impl<K: Key, V: Datum> Store<K, V> {
         });
         if order != Order::Unordered {
             // Sort by prefix first, which needs no unpredictable branches, and then sort rows with equal prefixes.
-            rows.sort_unstable_by_key(|row| row.prefix);
+            sort_by_prefix(&mut rows);
             for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix) {
                 self.sort_equal(equal, order, 0);
             }
@@ -224,6 +224,11 @@ impl<K: Key, V: Datum> Store<K, V> {
                 return self.sort_after_common(rows, order, first, depth);
             }
         }
+        self.sort_by_pair(rows, order);
+    }
+
+    /// Sorts rows by their prefixes, and those that have one in common by their pairs.
+    fn sort_by_pair(&self, rows: &mut [SortRow], order: Order) {
         rows.sort_unstable_by(|a, b| {
             a.prefix.cmp(&b.prefix).then_with(|| order.compare::<K, V>(self.pair(*a), self.pair(*b)))
         });
@@ -239,7 +244,7 @@ impl<K: Key, V: Datum> Store<K, V> {
             common = depth + alike.count();
         });
         self.for_each_key(rows, |row, key| row.prefix = Bytes::prefix(&key[common..]));
-        rows.sort_unstable_by_key(|row| row.prefix);
+        sort_by_prefix(rows);
         let deeper = common + size_of::<u64>();
         for equal in rows.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
             // A key that ends here differs from one that goes on with zeros, although their prefixes are equal.
@@ -248,7 +253,7 @@ impl<K: Key, V: Datum> Store<K, V> {
             if go_on {
                 self.sort_equal(equal, order, deeper);
             } else {
-                equal.sort_unstable_by(|a, b| order.compare::<K, V>(self.pair(*a), self.pair(*b)));
+                self.sort_by_pair(equal, order);
             }
         }
     }
@@ -406,9 +411,19 @@ impl<K: Key, V: Datum> Pile<K, V> {
 
     /// Returns the chunks, ordered by partition.
     pub fn into_chunks(mut self) -> impl Iterator<Item = RowChunk> {
-        self.chunks.sort_by_key(|chunk| chunk.partition);
+        sort_by_partition(&mut self.chunks);
         self.chunks.into_iter()
     }
+}
+
+// Outside the types, so that a sort is compiled once and not for each type of pairs.
+
+fn sort_by_prefix(rows: &mut [SortRow]) {
+    rows.sort_unstable_by_key(|row| row.prefix);
+}
+
+fn sort_by_partition(chunks: &mut [RowChunk]) {
+    chunks.sort_by_key(|chunk| chunk.partition);
 }
 
 #[cfg(test)]

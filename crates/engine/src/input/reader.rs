@@ -44,12 +44,13 @@ impl Reader {
         Reader { buffer: Vec::new(), chunk_bytes, open: None, read_ns: 0, state: Vec::new() }
     }
 
-    /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time, until it fails.
+    /// Calls `visit` with the records of `part`, about `chunk_bytes` at a time, until it fails. It is called through a
+    /// pointer, so that all of this is compiled once and not for each program and each buffer.
     pub fn for_each_chunk<E: From<Failure>>(
         &mut self,
         tasks: &Tasks,
         part: &TaskPart,
-        visit: impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
+        visit: &mut dyn FnMut(&mut Chunk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.visit_chunks(tasks, part, visit)?;
         // A compressed file declares the size of its content. Read on to verify its last checksum, and to find content
@@ -65,7 +66,7 @@ impl Reader {
         &mut self,
         tasks: &Tasks,
         part: &TaskPart,
-        mut visit: impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
+        visit: &mut dyn FnMut(&mut Chunk<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Range { start, end } = part.range;
         let records = tasks.records_of(part.source);
@@ -131,7 +132,7 @@ impl Reader {
                     }
                     .into());
                 }
-                self.visit(&mut visit, tasks, part.source, whole, at)?;
+                self.visit(visit, tasks, part.source, whole, at)?;
                 let is_over = inside == 0 || ended;
                 if !is_over {
                     self.buffer.copy_within(whole..filled, 0);
@@ -149,10 +150,9 @@ impl Reader {
         }
     }
 
-    #[inline(always)]
     fn visit<E>(
         &mut self,
-        visit: &mut impl FnMut(&mut Chunk<'_>) -> Result<(), E>,
+        visit: &mut dyn FnMut(&mut Chunk<'_>) -> Result<(), E>,
         tasks: &Tasks,
         index: usize,
         whole: usize,

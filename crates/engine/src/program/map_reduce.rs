@@ -157,6 +157,19 @@ pub trait Emit<K: Key, V: Datum> {
     }
 }
 
+/// So a function can pass its `out` on as `&mut dyn Emit<K, V>`.
+impl<K: Key, V: Datum, E: Emit<K, V> + ?Sized> Emit<K, V> for &mut E {
+    #[inline(always)]
+    fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
+        (**self).emit(key, value);
+    }
+
+    #[inline(always)]
+    fn emit_each(&mut self, text: &[u8], places: &[[u32; 2]], value: V::Ref<'_>) {
+        (**self).emit_each(text, places, value);
+    }
+}
+
 /// Returns the combiner of a program, for code that the plan runs only if there is one. The compiler inlines it into
 /// the loops that combine.
 #[inline(always)]

@@ -116,7 +116,7 @@ impl From<Failure> for Enough {
 /// Calls `map` with the first chunk of a task.
 pub(crate) fn map_piece(reader: &mut Reader, tasks: &Tasks, task: usize, mut map: impl FnMut(&mut Chunk<'_>)) {
     // An error of the reader is of no interest here; the job will meet it again.
-    let _: Result<(), Enough> = reader.for_each_chunk(tasks, &tasks.parts(task)[0], |chunk| {
+    let _: Result<(), Enough> = reader.for_each_chunk(tasks, &tasks.parts(task)[0], &mut |chunk| {
         map(chunk);
         Err(Enough)
     });

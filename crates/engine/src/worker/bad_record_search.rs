@@ -91,10 +91,11 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         self.work.shared.end_place(self.slot);
     }
 
-    /// Maps a chunk, or all of its records that do not fail.
+    /// Maps a chunk, or all of its records that do not fail. The buffer is called through a pointer, so that the search
+    /// is compiled once for each program and not for each buffer.
     #[cold]
     #[inline(never)]
-    pub fn map(&mut self, chunk: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
+    pub fn map(&mut self, chunk: &mut Chunk<'_>, buffer: &mut dyn Emit<J::Key, J::Value>) -> Result<(), Failure> {
         let place = place_of(chunk);
         let is_suspect = self.suspects.iter().any(|suspect| suspect.meets(place));
         if is_suspect || self.set_aside.any_in(place.source, place.range()) {
@@ -103,7 +104,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         self.begin(chunk);
         self.start_clock();
         if self.work.plan.skip_bad_records == 0 {
-            let mapped = self.work.functions.program.map(chunk, buffer);
+            let mapped = self.work.functions.program.map(chunk, &mut &mut *buffer);
             self.end();
             return mapped.map_err(|error| self.find(chunk, error));
         }
@@ -141,7 +142,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         &mut self,
         chunk: &mut Chunk<'_>,
         failed: bool,
-        buffer: &mut impl Emit<J::Key, J::Value>,
+        buffer: &mut dyn Emit<J::Key, J::Value>,
     ) -> Result<(), Failure> {
         let plan = self.work.plan;
         let suspects = if failed { vec![place_of(chunk)] } else { self.suspects.clone() };
@@ -215,7 +216,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
     }
 
     /// Maps several records by one call; if it fails, the records of the piece.
-    fn map_piece(&mut self, piece: &mut Chunk<'_>, buffer: &mut impl Emit<J::Key, J::Value>) -> Result<(), Failure> {
+    fn map_piece(&mut self, piece: &mut Chunk<'_>, buffer: &mut dyn Emit<J::Key, J::Value>) -> Result<(), Failure> {
         let sets_aside = self.work.plan.skip_bad_records > 0;
         let before = if sets_aside { piece.bytes.to_vec() } else { Vec::new() };
         self.begin(piece);
@@ -395,7 +396,7 @@ impl<K: Key, V: Datum> Apart<K, V> {
     }
 
     /// Emits the pairs.
-    fn emit_into(&mut self, buffer: &mut impl Emit<K, V>) {
+    fn emit_into(&mut self, buffer: &mut dyn Emit<K, V>) {
         for (_, pair) in entry::pairs::<K, V>(&self.pairs) {
             buffer.emit(pair.key, pair.value);
         }

@@ -193,7 +193,7 @@ fn map_task<J: Program>(
     for part in work.tasks.parts(input_task) {
         // Only a file that cannot be cut is a part large enough for its progress to matter.
         let is_whole = part.range.start == 0;
-        reader.for_each_chunk(work.tasks, part, |chunk| {
+        reader.for_each_chunk(work.tasks, part, &mut |chunk| {
             chunk.task = input_task;
             if work.shared.is_over() {
                 std::panic::resume_unwind(Box::new(JobIsOver));

@@ -46,11 +46,12 @@ fn any_csv_gives_the_rows_of_the_csv_crate() {
         let open = expected_failure(&content, KINDS[5]);
         let mut failures = Vec::new();
         for part in (0..tasks.len()).flat_map(|task| tasks.parts(task)) {
-            let visit = |chunk: &mut Chunk<'_>| {
+            let mut visit = |chunk: &mut Chunk<'_>| {
                 rows(chunk.bytes(), &mut found);
                 Ok::<(), Failure>(())
             };
-            failures.extend(reader.for_each_chunk(&tasks, part, visit).err().map(|failure| format!("{failure:?}")));
+            failures
+                .extend(reader.for_each_chunk(&tasks, part, &mut visit).err().map(|failure| format!("{failure:?}")));
         }
         assert_eq!(failures.first(), open.as_ref(), "{:?}", String::from_utf8_lossy(&content));
         // The rows before the one with the open quote may or may not have been seen.

@@ -51,11 +51,11 @@ fn read_source(source: Source, records: Records, split_bytes: u64, chunk_bytes: 
     for task in (0..tasks.len()).rev() {
         let mut here = Vec::new();
         for part in tasks.parts(task) {
-            let visit = |chunk: &mut Chunk<'_>| {
+            let mut visit = |chunk: &mut Chunk<'_>| {
                 here.extend(chunk.records().map(|(at, record)| (chunk.offset() + at as u64, record.to_vec())));
                 Ok::<(), Failure>(())
             };
-            reader.for_each_chunk(&tasks, part, visit).map_err(|failure| format!("{failure:?}"))?;
+            reader.for_each_chunk(&tasks, part, &mut visit).map_err(|failure| format!("{failure:?}"))?;
         }
         found.splice(0..0, here);
     }
@@ -202,10 +202,9 @@ fn a_quote_that_stays_open_beyond_the_longest_row_is_named() {
     for (split_bytes, chunk_bytes) in [(1, 1), (7, 50), (1000, 50)] {
         let mut tasks = Tasks::cut([source.clone()].into(), KINDS[5], Splits::of(split_bytes), 60);
         scan_quotes(&mut tasks, 2).expect("plain");
-        let failures = tasks
-            .all_parts()
-            .iter()
-            .filter_map(|part| Reader::new(chunk_bytes).for_each_chunk(&tasks, part, |_| Ok::<(), Failure>(())).err());
+        let failures = tasks.all_parts().iter().filter_map(|part| {
+            Reader::new(chunk_bytes).for_each_chunk(&tasks, part, &mut |_| Ok::<(), Failure>(())).err()
+        });
         let expected = Failure::QuoteOpen { source: 0, offset: 4, is_cut: true };
         assert_eq!(failures.collect::<Vec<_>>(), [expected], "{split_bytes} {chunk_bytes}");
     }
@@ -357,7 +356,7 @@ fn a_file_replaced_by_a_fifo_is_an_error() {
         assert_eq!(why, "it was a file when the job began, and is none any more");
         let tasks = Tasks::cut([source].into(), Records::Lines, Splits::of(100), 100);
         let failure = Reader::new(100)
-            .for_each_chunk(&tasks, &tasks.parts(0)[0], |_| Ok::<(), Failure>(()))
+            .for_each_chunk(&tasks, &tasks.parts(0)[0], &mut |_| Ok::<(), Failure>(()))
             .expect_err("no file");
         assert!(matches!(&failure, Failure::Compressed { offset: 0, why: found, .. } if *found == why), "{failure:?}");
     }
