@@ -14,7 +14,7 @@ use gristmill_cli::{Failure, print};
 use gristmill_os::folder::Folder;
 use gristmill_os::whole_file::Aside;
 
-use crate::ops::records;
+use crate::records;
 
 /// Make input for an application, the same for the same seed
 ///

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  results      the files that an experiment writes
-//!  ops          OPS: records to sort
+//!  records      TeraSort records, from a seed
 //!  generate     input for the applications, from a seed
 //!  workloads    the applications as command lines, each with an input
 //!  compare      runs strategies in turn, and reports which is the fastest
+//!  page         a page for each paper, with a verdict for each figure and table
+//!  ops          OPS: recorded runs of the Spark plugin, records to sort
 //!  mr_search    MR-Search: memory of pages, allocators, messages
 //!  dmr          DMR: workers, buffers, combiners and exchange
 //!  bottlenecks  thread bottlenecks: readers of their own
@@ -17,10 +19,12 @@
 //! it measures are those of `gristmill`: this program runs itself with the hidden subcommand `application`.
 
 mod results;
-mod ops;
+mod records;
 mod generate;
 mod workloads;
 mod compare;
+mod page;
+mod ops;
 mod mr_search;
 mod dmr;
 mod bottlenecks;
@@ -51,6 +55,7 @@ enum What {
     Simulate(bandwidth::simulate::Simulate),
     Generate(generate::Generate),
     Terasort(ops::terasort::Terasort),
+    Ops(ops::paper::Ops),
     #[command(hide = true)]
     HandOver(mr_search::hand_over::HandOver),
     /// Run an application of Gristmill, as experiments do
@@ -68,6 +73,7 @@ fn main() -> ExitCode {
         What::Simulate(simulate) => simulate.run(),
         What::Generate(generate) => generate.run(),
         What::Terasort(terasort) => terasort.run(),
+        What::Ops(ops) => ops.run(),
         What::HandOver(hand_over) => hand_over.run(),
         What::Application { application } => application.run(),
     };

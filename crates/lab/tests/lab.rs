@@ -8,6 +8,10 @@ mod experiment;
 mod generate;
 #[path = "lab/messages.rs"]
 mod messages;
+#[path = "lab/ops.rs"]
+mod ops;
+#[path = "lab/pages.rs"]
+mod pages;
 #[path = "lab/palindromes.rs"]
 mod palindromes;
 #[path = "lab/simulate.rs"]

@@ -77,6 +77,7 @@ fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
         "experiment --quick --rounds 1 --only hand-over --apps word-count -o made",
         "palindromes --readers 1 text",
         "simulate --quick --rounds 1",
+        "ops",
         "hand-over --way pipe text",
         "hand-over --way pages text",
     ]
