@@ -10,7 +10,7 @@
 //!  ops          OPS: recorded runs of the Spark plugin, records to sort
 //!  mr_search    MR-Search: memory of pages, allocators, messages
 //!  dmr          DMR: workers, buffers, combiners and exchange
-//!  bottlenecks  thread bottlenecks: readers of their own
+//!  bottlenecks  thread bottlenecks: reading and computing with any number of threads
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
 //!  experiment   the comparisons of DMR and MR-Search in one report
 //! ```
@@ -56,6 +56,7 @@ enum What {
     Generate(generate::Generate),
     Terasort(ops::terasort::Terasort),
     Ops(ops::paper::Ops),
+    Bottlenecks(bottlenecks::paper::Bottlenecks),
     #[command(hide = true)]
     HandOver(mr_search::hand_over::HandOver),
     /// Run an application of Gristmill, as experiments do
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         What::Generate(generate) => generate.run(),
         What::Terasort(terasort) => terasort.run(),
         What::Ops(ops) => ops.run(),
+        What::Bottlenecks(bottlenecks) => bottlenecks.run(),
         What::HandOver(hand_over) => hand_over.run(),
         What::Application { application } => application.run(),
     };

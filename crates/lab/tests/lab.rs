@@ -2,6 +2,8 @@
 
 #[path = "../../cli/tests/command/mod.rs"]
 mod command;
+#[path = "lab/bottlenecks.rs"]
+mod bottlenecks;
 #[path = "lab/experiment.rs"]
 mod experiment;
 #[path = "lab/generate.rs"]
