@@ -57,8 +57,11 @@ enum What {
     Terasort(ops::terasort::Terasort),
     Ops(ops::paper::Ops),
     Bottlenecks(bottlenecks::paper::Bottlenecks),
+    MrSearch(mr_search::paper::MrSearch),
     #[command(hide = true)]
     HandOver(mr_search::hand_over::HandOver),
+    #[command(hide = true)]
+    MrSearchJob(mr_search::job::JobRun),
     /// Run an application of Gristmill, as experiments do
     #[command(hide = true)]
     Application {
@@ -76,7 +79,9 @@ fn main() -> ExitCode {
         What::Terasort(terasort) => terasort.run(),
         What::Ops(ops) => ops.run(),
         What::Bottlenecks(bottlenecks) => bottlenecks.run(),
+        What::MrSearch(mr_search) => mr_search.run(),
         What::HandOver(hand_over) => hand_over.run(),
+        What::MrSearchJob(job) => job.run(),
         What::Application { application } => application.run(),
     };
     gristmill_cli::run_command(run, |_, _, _| None)

@@ -10,6 +10,8 @@ mod experiment;
 mod generate;
 #[path = "lab/messages.rs"]
 mod messages;
+#[path = "lab/mr_search.rs"]
+mod mr_search;
 #[path = "lab/ops.rs"]
 mod ops;
 #[path = "lab/pages.rs"]

@@ -78,6 +78,7 @@ fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
         "palindromes --readers 1 text",
         "simulate --quick --rounds 1",
         "ops",
+        "mr-search --quick --rounds 1 --slide 4",
         "bottlenecks --quick --rounds 1 --data-mb 1 --figure 2",
         "hand-over --way pipe text",
         "hand-over --way pages text",
