@@ -8,7 +8,7 @@
 //!  compare      runs strategies in turn, and reports which is the fastest
 //!  page         a page for each paper, with a verdict for each figure and table
 //!  ops          OPS: recorded runs of the Spark plugin, records to sort
-//!  mr_search    MR-Search: memory of pages, allocators, messages
+//!  mr_search    MR-Search: a MapReduce with any source of memory, and messages
 //!  dmr          DMR: workers, buffers, combiners and exchange
 //!  bottlenecks  thread bottlenecks: reading and computing with any number of threads
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
@@ -59,8 +59,6 @@ enum What {
     Bottlenecks(bottlenecks::paper::Bottlenecks),
     MrSearch(mr_search::paper::MrSearch),
     #[command(hide = true)]
-    HandOver(mr_search::hand_over::HandOver),
-    #[command(hide = true)]
     MrSearchJob(mr_search::job::JobRun),
     /// Run an application of Gristmill, as experiments do
     #[command(hide = true)]
@@ -80,7 +78,6 @@ fn main() -> ExitCode {
         What::Ops(ops) => ops.run(),
         What::Bottlenecks(bottlenecks) => bottlenecks.run(),
         What::MrSearch(mr_search) => mr_search.run(),
-        What::HandOver(hand_over) => hand_over.run(),
         What::MrSearchJob(job) => job.run(),
         What::Application { application } => application.run(),
     };

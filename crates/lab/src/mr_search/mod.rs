@@ -16,8 +16,7 @@
 //!  passing      the times of a job with every way to pass pairs
 //!  verdicts     when this machine agrees with a slide
 //!  paper        the page: `gristmill-lab mr-search`
-//!  hand_over    one process reads, another counts, with three ways between them
-//!  comparisons  the strategies of the engine that are compared
+//!  comparisons  the engine's own choice: memory of pages
 //! ```
 
 mod allocator;
@@ -32,5 +31,4 @@ mod grid;
 mod passing;
 mod verdicts;
 pub mod paper;
-pub mod hand_over;
 pub mod comparisons;
