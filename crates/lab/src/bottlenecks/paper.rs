@@ -35,7 +35,7 @@ pub struct Bottlenecks {
     data_mb: Option<u64>,
 }
 
-/// What the items measure, and results that several of them ask about.
+/// The measurements of the items, and results that several of them ask about.
 pub struct Experiments {
     rounds: u32,
     quick: bool,

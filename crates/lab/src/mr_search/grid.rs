@@ -3,14 +3,14 @@
 use gristmill_report::chart::milliseconds;
 use gristmill_report::tally::Tally;
 
-use super::measure::Run;
+use super::measure::MeasuredRun;
 use crate::page::Turns;
 
 /// Runs of the search with every source of memory and every number of workers.
 pub struct Grid {
     pub workers: Vec<u64>,
     /// By number of workers, and for each by source.
-    pub turns: Turns<Run>,
+    pub turns: Turns<MeasuredRun>,
     pub sources: usize,
 }
 
@@ -20,11 +20,11 @@ impl Grid {
         at * self.sources + source
     }
 
-    pub fn tally(&self, workers: u64, source: usize, value: fn(&Run) -> f64) -> Tally {
+    pub fn tally(&self, workers: u64, source: usize, value: fn(&MeasuredRun) -> f64) -> Tally {
         self.turns.tally(self.way(workers, source), value)
     }
 
-    pub fn last(&self, workers: u64, source: usize) -> &Run {
+    pub fn last(&self, workers: u64, source: usize) -> &MeasuredRun {
         self.turns.of(self.way(workers, source)).last().expect("there is a round")
     }
     /// Returns the speed-ups of MapReduce alone over the first source, by number of workers.
@@ -47,14 +47,14 @@ impl Grid {
     }
 }
 
-/// What a source of memory costs; medians.
+/// The costs of a source of memory; medians.
 pub struct Costs {
     /// MapReduce alone.
     pub steps: Tally,
     /// Over the first source.
     pub speed_up: f64,
     whole_ms: f64,
-    /// Of MapReduce alone, and of the whole program.
+    /// Page faults of MapReduce alone, and of the whole program.
     faults: [f64; 2],
     system_ms: [f64; 2],
     pub placed: Option<[u64; 2]>,

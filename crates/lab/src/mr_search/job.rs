@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::exchange::in_messages::{InMessages, Lines};
 use super::exchange::in_pages::{InPages, shared_pages};
 use super::exchange::in_threads::{Grid, InThreads};
-use super::jobs::{Job, Search, WordCount};
+use super::jobs::{Search, SteppedJob, WordCount};
 use super::steps::{self, WorkerReport};
-use super::supply::{Pool, ROLES, Role, Source, Supply};
+use super::supply::{MemorySource, Pool, ROLES, Role, Supply};
 
 /// Run a search of states or a word count with some source of memory and some exchange
 ///
@@ -30,7 +30,7 @@ pub struct JobRun {
 
     /// Where the memory of buffers, tables and lists comes from
     #[arg(long, value_enum)]
-    memory: Source,
+    memory: MemorySource,
 
     /// The number of workers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -83,7 +83,7 @@ impl JobRun {
     }
 
     /// Runs all workers.
-    fn reports(&self, job: &impl Job) -> io::Result<Vec<WorkerReport>> {
+    fn reports(&self, job: &impl SteppedJob) -> io::Result<Vec<WorkerReport>> {
         let workers = self.workers as usize;
         match self.exchange {
             Way::Threads => self.in_threads(job),
@@ -114,7 +114,7 @@ impl JobRun {
         }
     }
 
-    fn in_threads(&self, job: &impl Job) -> io::Result<Vec<WorkerReport>> {
+    fn in_threads(&self, job: &impl SteppedJob) -> io::Result<Vec<WorkerReport>> {
         let workers = self.workers as usize;
         let (grid, pool) = (Grid::new(workers), Pool::default());
         let work = |worker| {
@@ -135,10 +135,10 @@ impl JobRun {
         })
     }
 
-    /// Makes and touches the memory of a worker, if it is to be there before the search: so many buffers, or a table and
-    /// a list.
+    /// Makes and touches the memory of a worker, if it is to be there before the search: this many buffers, or, for 0,
+    /// tables and a list.
     fn prepare(&self, supply: &mut Supply<'_>, buffers: usize) {
-        let (Source::Prealloc, &[buffer, table, list]) = (self.memory, &self.room[..]) else { return };
+        let (MemorySource::Prealloc, &[buffer, table, list]) = (self.memory, &self.room[..]) else { return };
         match buffers {
             0 => {
                 supply.prepare(Role::Table, 2, table);
@@ -153,7 +153,7 @@ impl JobRun {
 fn apart(
     workers: usize,
     work: impl Fn(usize, &mut Supply<'_>) -> io::Result<WorkerReport>,
-    source: Source,
+    source: MemorySource,
 ) -> io::Result<Vec<WorkerReport>> {
     let (mut from, to) = io::pipe()?;
     let one = |worker: usize| -> io::Result<()> {
@@ -256,7 +256,7 @@ mod tests {
     /// An exchange that loses or doubles a pair makes another count, whatever the memory.
     #[test]
     fn threads_with_any_memory_count_the_known_states() {
-        for memory in [Source::Malloc, Source::Reuse, Source::Pool, Source::Prealloc] {
+        for memory in [MemorySource::Malloc, MemorySource::Reuse, MemorySource::Pool, MemorySource::Prealloc] {
             let run = JobRun {
                 exchange: Way::Threads,
                 memory,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A job in steps. Its pairs are a key, which is not 0, and a value.
-pub trait Job: Sync {
+pub trait SteppedJob: Sync {
     /// The number of steps.
     fn steps(&self) -> usize;
     /// The pairs with which the search begins.
@@ -36,7 +36,7 @@ pub const STATES_OF_15: [u64; 23] = [
     1_637_383, 3_098_270, 5_802_411,
 ];
 
-impl Job for Search {
+impl SteppedJob for Search {
     fn steps(&self) -> usize {
         self.depth
     }
@@ -90,7 +90,7 @@ impl WordCount {
     }
 }
 
-impl Job for WordCount {
+impl SteppedJob for WordCount {
     fn steps(&self) -> usize {
         1
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::allocator::ALLOCATORS;
 use super::job::Way;
 use super::jobs::{STATES_OF_8, STATES_OF_15};
-use super::supply::Source;
+use super::supply::MemorySource;
 use crate::generate::name;
 use crate::page::Turns;
 
@@ -22,21 +22,25 @@ use crate::page::Turns;
 #[derive(Clone, Debug)]
 pub struct Memory {
     pub name: &'static str,
-    source: Source,
+    source: MemorySource,
     preload: Option<PathBuf>,
 }
 
 /// Returns the sources that are here, the C library's malloc first, and advice about those that are not.
 pub fn memories() -> (Vec<Memory>, Vec<String>) {
     let plain = |name, source| Memory { name, source, preload: None };
-    let (mut here, mut absent) = (vec![plain("C library", Source::Malloc)], Vec::new());
+    let (mut here, mut absent) = (vec![plain("C library", MemorySource::Malloc)], Vec::new());
     for allocator in &ALLOCATORS {
         match allocator.find() {
-            preload @ Some(_) => here.push(Memory { preload, ..plain(allocator.name, Source::Malloc) }),
+            preload @ Some(_) => here.push(Memory { preload, ..plain(allocator.name, MemorySource::Malloc) }),
             None => absent.push(allocator.advice()),
         }
     }
-    here.extend([plain("reuse", Source::Reuse), plain("pool", Source::Pool), plain("prealloc", Source::Prealloc)]);
+    here.extend([
+        plain("reuse", MemorySource::Reuse),
+        plain("pool", MemorySource::Pool),
+        plain("prealloc", MemorySource::Prealloc),
+    ]);
     (here, absent)
 }
 
@@ -51,7 +55,7 @@ pub enum Task {
 
 /// A way to run a job.
 #[derive(Clone, Debug)]
-pub struct Plan<'m> {
+pub struct Variation<'m> {
     pub exchange: Way,
     pub memory: &'m Memory,
     pub workers: u64,
@@ -59,7 +63,7 @@ pub struct Plan<'m> {
 
 /// The costs of a run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct MeasuredRun {
     /// All steps, without the start of workers and without memory that was touched before.
     pub steps_ms: f64,
     /// The program, from its start to its exit.
@@ -76,7 +80,7 @@ pub struct Run {
     pub placed: Option<[u64; 2]>,
     /// The words of the largest buffer, table and list.
     room: String,
-    /// What the job found: the keys after each step, and the sum of all values.
+    /// The result of the job: the keys after each step, and the sum of all values.
     found: (Vec<u64>, u64),
 }
 
@@ -91,7 +95,7 @@ impl Task {
     }
 
     /// Runs it once.
-    fn run(&self, plan: &Plan<'_>, room: &str) -> Result<Run, Failure> {
+    fn run(&self, plan: &Variation<'_>, room: &str) -> Result<MeasuredRun, Failure> {
         let failed = |what| move |source| Failure::from(Error::System { what, source });
         let program = std::env::current_exe().map_err(failed("asking for the path of this program"))?;
         let mut command = Command::new(program);
@@ -109,12 +113,12 @@ impl Task {
         let said = String::from_utf8_lossy(&output.stderr);
         let wrong = || {
             let why = said.lines().next().unwrap_or("it said nothing");
-            let Plan { exchange, memory, workers } = plan;
+            let Variation { exchange, memory, workers } = plan;
             let text = format!("{}, {} workers, {}: {why}", name(*exchange), workers, memory.name);
             failed("running a job of mr-search")(io::Error::other(text))
         };
         let object: Value = serde_json::from_slice(&output.stdout).map_err(|_| wrong())?;
-        let run = Run::of(&object).filter(|_| output.status.success()).ok_or_else(wrong)?;
+        let run = MeasuredRun::of(&object).filter(|_| output.status.success()).ok_or_else(wrong)?;
         let known: Option<&[u64]> = match self {
             Task::Search { side: 3, .. } => Some(&STATES_OF_8),
             Task::Search { side: 4, .. } => Some(&STATES_OF_15),
@@ -124,7 +128,7 @@ impl Task {
             let text = format!("{} does not count the known states: {:?}", name(plan.exchange), run.found.0);
             return Err(failed("checking a search")(io::Error::other(text)));
         }
-        Ok(Run {
+        Ok(MeasuredRun {
             whole_ms: whole.as_secs_f64() * 1e3,
             whole_faults: used.minor_faults as f64,
             whole_system_ms: used.sys_us as f64 / 1e3,
@@ -135,13 +139,14 @@ impl Task {
     /// Runs it in each way, in turn. All must find the same.
     ///
     /// Memory that is to be there before is as large as that which a run before has needed.
-    pub fn measure(&self, plans: &[Plan<'_>], rounds: u32) -> Result<Turns<Run>, Failure> {
+    pub fn measure(&self, plans: &[Variation<'_>], rounds: u32) -> Result<Turns<MeasuredRun>, Failure> {
         let mut rooms: Vec<(u64, String)> = Vec::new();
         let mut found = None;
-        let trial = Memory { name: "a trial", source: Source::Reuse, preload: None };
+        let trial = Memory { name: "a trial", source: MemorySource::Reuse, preload: None };
         for plan in plans {
-            if plan.memory.source == Source::Prealloc && rooms.iter().all(|(workers, _)| *workers != plan.workers) {
-                let trial = Plan { exchange: Way::Threads, memory: &trial, ..*plan };
+            if plan.memory.source == MemorySource::Prealloc && rooms.iter().all(|(workers, _)| *workers != plan.workers)
+            {
+                let trial = Variation { exchange: Way::Threads, memory: &trial, ..*plan };
                 rooms.push((plan.workers, self.run(&trial, "")?.room));
             }
         }
@@ -161,14 +166,14 @@ impl Task {
     }
 }
 
-impl Run {
+impl MeasuredRun {
     /// Reads what `mr-search-job` prints; what is measured from outside is zero.
-    fn of(object: &Value) -> Option<Run> {
+    fn of(object: &Value) -> Option<MeasuredRun> {
         let number = |name: &str| object[name].as_f64();
         let bytes = |name: &str| object[name].as_u64();
         let words: Vec<u64> = object["room"].as_array()?.iter().map(Value::as_u64).collect::<Option<_>>()?;
         let keys = object["keys"].as_array()?.iter().map(Value::as_u64).collect::<Option<_>>()?;
-        Some(Run {
+        Some(MeasuredRun {
             steps_ms: number("steps_ms")?,
             whole_ms: 0.0,
             faults: number("faults")?,

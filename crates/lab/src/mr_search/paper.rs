@@ -11,7 +11,7 @@ use gristmill_report::chart::milliseconds;
 
 use super::grid::{FIELDS, Grid, remote};
 use super::job::Way;
-use super::measure::{Memory, Plan, Run, Task, memories, workers};
+use super::measure::{MeasuredRun, Memory, Task, Variation, memories, workers};
 use super::passing::Passing;
 use super::verdicts;
 use crate::generate::{Dataset, Generator, Present, Size};
@@ -32,7 +32,7 @@ pub struct MrSearch {
     depth: Option<u32>,
 }
 
-/// What the items measure, and results that several of them ask about.
+/// The measurements of the items, and results that several of them ask about.
 pub struct Experiments {
     rounds: u32,
     quick: bool,
@@ -189,9 +189,11 @@ impl Experiments {
 
     fn measure(&self, exchange: Way) -> Result<Grid, Failure> {
         let workers = workers(self.processors);
-        let plans: Vec<Plan> = workers
+        let plans: Vec<Variation> = workers
             .iter()
-            .flat_map(|workers| self.memories.iter().map(move |memory| Plan { exchange, memory, workers: *workers }))
+            .flat_map(|workers| {
+                self.memories.iter().map(move |memory| Variation { exchange, memory, workers: *workers })
+            })
             .collect();
         let turns = self.search().measure(&plans, self.rounds)?;
         Ok(Grid { workers, turns, sources: self.memories.len() })
@@ -299,7 +301,7 @@ impl Experiments {
         let (about, processors) = (self.about(), self.processors);
         let memories = self.memories.clone();
         let grid = self.in_threads()?;
-        let base = |value: fn(&Run) -> f64| grid.tally(1, 0, value).median;
+        let base = |value: fn(&MeasuredRun) -> f64| grid.tally(1, 0, value).median;
         let names: Vec<&str> = memories.iter().map(|memory| memory.name).collect();
         let mut found = format!(
             "{about} Speed-up over one thread with the C library's malloc: MapReduce alone, and in brackets the whole program.\n\n\
@@ -307,14 +309,16 @@ impl Experiments {
             names.join(" | "),
             "---|".repeat(names.len())
         );
-        let of = |workers: u64, source: usize, value: fn(&Run) -> f64| {
+        let speed_up = |workers: u64, source: usize, value: fn(&MeasuredRun) -> f64| {
             base(value) / grid.tally(workers, source, value).median
         };
         for workers in &grid.workers {
             let cells: Vec<String> = (0..names.len())
                 .map(|source| {
-                    let [steps, whole] =
-                        [of(*workers, source, |run| run.steps_ms), of(*workers, source, |run| run.whole_ms)];
+                    let [steps, whole] = [
+                        speed_up(*workers, source, |run| run.steps_ms),
+                        speed_up(*workers, source, |run| run.whole_ms),
+                    ];
                     format!("{steps:.2} ({whole:.2})")
                 })
                 .collect();
@@ -323,13 +327,15 @@ impl Experiments {
         }
         let lines: Vec<Curve> = (0..names.len().min(6))
             .map(|source| {
-                let points =
-                    grid.workers.iter().map(|workers| (*workers as f64, of(*workers, source, |run| run.steps_ms)));
+                let points = grid
+                    .workers
+                    .iter()
+                    .map(|workers| (*workers as f64, speed_up(*workers, source, |run| run.steps_ms)));
                 (names[source].to_owned(), points.collect())
             })
             .collect();
         let speed_ups: Vec<(&str, f64)> =
-            (0..names.len()).map(|source| (names[source], of(processors, source, |run| run.steps_ms))).collect();
+            (0..names.len()).map(|source| (names[source], speed_up(processors, source, |run| run.steps_ms))).collect();
         let verdict = match processors {
             1 => Verdict::CannotBeAsked("speed-up needs two processors; here is one".into()),
             _ => verdicts::in_order(&speed_ups),

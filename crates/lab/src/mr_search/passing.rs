@@ -8,7 +8,7 @@ use gristmill_report::tally::Tally;
 
 use super::grid::spread;
 use super::job::Way;
-use super::measure::{Memory, Plan, Run, Task};
+use super::measure::{MeasuredRun, Memory, Task, Variation};
 use crate::generate::name;
 use crate::page::Turns;
 use crate::page::picture::Curve;
@@ -17,7 +17,7 @@ use crate::page::picture::Curve;
 pub struct Passing<'w> {
     job: &'static str,
     workers: &'w [u64],
-    pub turns: Turns<Run>,
+    pub turns: Turns<MeasuredRun>,
 }
 
 impl Passing<'_> {
@@ -31,9 +31,9 @@ impl Passing<'_> {
     ) -> Result<Passing<'w>, Failure> {
         let with = |workers: &u64| {
             let workers = *workers;
-            Way::value_variants().iter().map(move |exchange| Plan { exchange: *exchange, memory, workers })
+            Way::value_variants().iter().map(move |exchange| Variation { exchange: *exchange, memory, workers })
         };
-        let plans: Vec<Plan> = workers.iter().flat_map(with).collect();
+        let plans: Vec<Variation> = workers.iter().flat_map(with).collect();
         Ok(Passing { job, workers, turns: task.measure(&plans, rounds)? })
     }
 

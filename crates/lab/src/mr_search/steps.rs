@@ -9,11 +9,11 @@ use gristmill_os::memory::nodes_of;
 use gristmill_os::usage::Usage;
 
 use super::exchange::{Exchange, partition};
-use super::jobs::Job;
+use super::jobs::SteppedJob;
 use super::supply::{ROLES, Role, Supply};
 use super::table::Table;
 
-/// What a worker did.
+/// The counts and costs of a worker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkerReport {
     /// The keys of its partition after each step, from the start on.
@@ -41,7 +41,7 @@ pub fn pin(worker: usize) -> io::Result<()> {
 
 /// Runs the steps of a job.
 pub fn run(
-    job: &impl Job,
+    job: &impl SteppedJob,
     worker: usize,
     workers: usize,
     exchange: &mut impl Exchange,

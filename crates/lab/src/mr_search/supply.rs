@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 /// The source of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Source {
+pub enum MemorySource {
     /// From malloc each time, and freed after use: by the worker that read it
     Malloc,
     /// From malloc, and kept by its worker for the next step
@@ -64,7 +64,7 @@ const WORDS_MIN: usize = 512;
 
 /// The memory of one worker.
 pub struct Supply<'p> {
-    source: Source,
+    source: MemorySource,
     pool: &'p Pool,
     /// For each role, what is free.
     kept: [Vec<Vec<u64>>; ROLES],
@@ -73,13 +73,13 @@ pub struct Supply<'p> {
 }
 
 impl<'p> Supply<'p> {
-    pub fn new(source: Source, pool: &'p Pool) -> Supply<'p> {
+    pub fn new(source: MemorySource, pool: &'p Pool) -> Supply<'p> {
         Supply { source, pool, kept: Default::default(), most: [0; ROLES] }
     }
 
     /// Whether memory goes back to the worker that had it first, and not to whoever used it last.
     pub fn is_kept(&self) -> bool {
-        matches!(self.source, Source::Reuse | Source::Prealloc)
+        matches!(self.source, MemorySource::Reuse | MemorySource::Prealloc)
     }
 
     /// For each role, the words of its largest memory so far.
@@ -100,9 +100,9 @@ impl<'p> Supply<'p> {
     /// Returns an empty list with room for so many words.
     pub fn take(&mut self, role: Role, words: usize) -> Vec<u64> {
         let mut list = match self.source {
-            Source::Malloc => Vec::new(),
-            Source::Pool => self.pool.take(words),
-            Source::Reuse | Source::Prealloc => self.kept[role as usize].pop().unwrap_or_default(),
+            MemorySource::Malloc => Vec::new(),
+            MemorySource::Pool => self.pool.take(words),
+            MemorySource::Reuse | MemorySource::Prealloc => self.kept[role as usize].pop().unwrap_or_default(),
         };
         list.clear();
         list.reserve(words);
@@ -112,7 +112,7 @@ impl<'p> Supply<'p> {
 
     /// Returns a list of zeros.
     pub fn zeros(&mut self, role: Role, words: usize) -> Vec<u64> {
-        if self.source == Source::Malloc {
+        if self.source == MemorySource::Malloc {
             // As calloc has them: large ones come from the kernel.
             let list = vec![0; words];
             self.note(role, &list);
@@ -126,7 +126,7 @@ impl<'p> Supply<'p> {
     /// Makes room for more words: twice as many.
     pub fn grow(&mut self, role: Role, list: &mut Vec<u64>) {
         let words = (2 * list.capacity()).max(WORDS_MIN);
-        if self.source == Source::Pool {
+        if self.source == MemorySource::Pool {
             let mut larger = self.pool.take(words);
             larger.clear();
             larger.extend_from_slice(list);
@@ -140,10 +140,10 @@ impl<'p> Supply<'p> {
     /// Takes memory back that is not used any more.
     pub fn give_back(&mut self, role: Role, list: Vec<u64>) {
         match self.source {
-            Source::Malloc => drop(list),
-            Source::Pool if list.capacity() > 0 => self.pool.put(list),
-            Source::Pool => {}
-            Source::Reuse | Source::Prealloc => {
+            MemorySource::Malloc => drop(list),
+            MemorySource::Pool if list.capacity() > 0 => self.pool.put(list),
+            MemorySource::Pool => {}
+            MemorySource::Reuse | MemorySource::Prealloc => {
                 // The largest is taken first.
                 let kept = &mut self.kept[role as usize];
                 let place = kept.partition_point(|other| other.capacity() < list.capacity());
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn kept_memory_and_memory_of_a_pool_are_the_same_again() {
         let pool = Pool::default();
-        for source in [Source::Reuse, Source::Pool, Source::Prealloc] {
+        for source in [MemorySource::Reuse, MemorySource::Pool, MemorySource::Prealloc] {
             let mut supply = Supply::new(source, &pool);
             let mut list = supply.take(Role::List, 1000);
             list.extend(0..1000);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_pool_is_of_all_workers_and_what_is_kept_is_of_one() {
         let pool = Pool::default();
-        for (source, is_shared) in [(Source::Pool, true), (Source::Reuse, false)] {
+        for (source, is_shared) in [(MemorySource::Pool, true), (MemorySource::Reuse, false)] {
             let [mut one, mut other] = [(), ()].map(|()| Supply::new(source, &pool));
             let list = one.take(Role::Buffer, 4096);
             let at = list.as_ptr();
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn what_was_prepared_is_large_enough() {
         let pool = Pool::default();
-        let mut supply = Supply::new(Source::Prealloc, &pool);
+        let mut supply = Supply::new(MemorySource::Prealloc, &pool);
         supply.prepare(Role::Buffer, 2, 5000);
         let [one, other] = [(), ()].map(|()| supply.take(Role::Buffer, 1).capacity());
         assert!(one >= 5000 && other >= 5000);

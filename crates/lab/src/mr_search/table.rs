@@ -88,12 +88,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::mr_search::supply::{Pool, Source};
+    use crate::mr_search::supply::{MemorySource, Pool};
 
     #[test]
     fn a_table_that_grows_has_one_value_for_each_key() {
         let pool = Pool::default();
-        for source in [Source::Malloc, Source::Reuse, Source::Pool, Source::Prealloc] {
+        for source in [MemorySource::Malloc, MemorySource::Reuse, MemorySource::Pool, MemorySource::Prealloc] {
             let mut supply = Supply::new(source, &pool);
             for _ in 0..2 {
                 let (mut table, mut expected) = (Table::new(10, &mut supply), BTreeMap::new());

@@ -23,11 +23,11 @@ pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> V
 
 /// Slide 8: remote bytes by source, the C library first.
 pub fn less_remote(bytes: &[(&str, u64)]) -> Verdict {
-    let of = |wanted: &str| bytes.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, bytes)| *bytes);
-    let (malloc, prealloc) = (bytes[0].1, of("prealloc"));
+    let of_source = |wanted: &str| bytes.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, bytes)| *bytes);
+    let (malloc, prealloc) = (bytes[0].1, of_source("prealloc"));
     let others = bytes[1..].iter().filter(|(name, _)| !["reuse", "pool", "prealloc"].contains(name));
     let agrees =
-        of("reuse") * 2 < malloc && prealloc * 2 < malloc && others.clone().all(|(_, bytes)| *bytes > prealloc);
+        of_source("reuse") * 2 < malloc && prealloc * 2 < malloc && others.clone().all(|(_, bytes)| *bytes > prealloc);
     Verdict::of(agrees, || {
         let all: Vec<String> =
             bytes.iter().map(|(name, bytes)| format!("{name} {:.1} MB", *bytes as f64 / 1e6)).collect();

@@ -9,7 +9,7 @@ use gristmill::Error;
 use gristmill_cli::Failure;
 use gristmill_report::tally::Tally;
 
-use super::record::{self, Pair, Point, Run, Shuffle};
+use super::record::{self, Point, RecordedRun, RunPair, Shuffle};
 use crate::page::picture::curves;
 use crate::page::{Answer, Ask, Item, Paper, Verdict};
 
@@ -29,7 +29,7 @@ pub struct Ops {
 
 /// The recorded runs.
 pub struct Experiments {
-    headline: Vec<Run>,
+    headline: Vec<RecordedRun>,
     /// Where they are.
     source: String,
 }
@@ -175,7 +175,7 @@ impl Experiments {
         self.of_pairs(&pairs, "of the job", |run| run.job_s, verdict)
     }
 
-    fn of_pairs(&self, pairs: &[Pair], what: &str, time: fn(&Run) -> f64, verdict: Verdict) -> Answer {
+    fn of_pairs(&self, pairs: &[RunPair], what: &str, time: fn(&RecordedRun) -> f64, verdict: Verdict) -> Answer {
         let mut found = format!(
             "Spark-sort on three hosts with throttled disks and two processors together, recorded in {} and (450 MB) in \
              bench/runs/2026-11-22-spark-rows-5. Seconds {what}; those of a shuffle are summed over tasks, writing and \
@@ -194,7 +194,7 @@ impl Experiments {
     }
 
     /// Asks whether times grow with the maps.
-    fn grows(&self, what: &'static str, time: fn(&Run) -> f64, at_least: f64) -> Answer {
+    fn grows(&self, what: &'static str, time: fn(&RecordedRun) -> f64, at_least: f64) -> Answer {
         let shuffles = [("sort shuffle", Shuffle::Sort), ("Magnet", Shuffle::Magnet), ("plugin", Shuffle::Gristmill)];
         let all = shuffles.map(|(name, shuffle)| (name, record::by_maps(&self.headline, shuffle, time)));
         let mut found = format!(
@@ -230,7 +230,7 @@ impl Experiments {
 const AGAIN: &str = "To measure it again on a machine with Spark, as root: `bench/spark/headline.sh FOLDER`, an hour or more, then \
                      `gristmill-lab ops --record FOLDER/runs.jsonl`.";
 
-fn ratios(pairs: &[Pair], time: fn(&Run) -> f64) -> Vec<f64> {
+fn ratios(pairs: &[RunPair], time: fn(&RecordedRun) -> f64) -> Vec<f64> {
     pairs.iter().map(|pair| time(&pair.gristmill) / time(&pair.sort)).collect()
 }
 

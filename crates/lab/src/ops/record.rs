@@ -12,7 +12,7 @@ const ROWS: &str = include_str!("../../../../bench/runs/2026-11-22-spark-rows-5/
 
 /// A run of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct RecordedRun {
     /// The disks and the network of its cluster: see `bench/spark/cluster.sh`.
     cluster: String,
     job: String,
@@ -38,16 +38,16 @@ pub enum Shuffle {
 
 /// One run with each of two shuffles, made one after the other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
-    pub sort: Run,
-    pub gristmill: Run,
+pub struct RunPair {
+    pub sort: RecordedRun,
+    pub gristmill: RecordedRun,
 }
 
 /// Reads lines as `bench/spark/events.py` writes them. Lines without a job say what the cluster was like.
 ///
 /// # Errors
 /// The number of the first line that is not such an object, and why.
-pub fn runs(lines: &str) -> Result<Vec<Run>, String> {
+pub fn runs(lines: &str) -> Result<Vec<RecordedRun>, String> {
     let mut runs = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {
         let object: Value = serde_json::from_str(line).map_err(|why| format!("line {number}: {why}"))?;
@@ -59,7 +59,7 @@ pub fn runs(lines: &str) -> Result<Vec<Run>, String> {
     Ok(runs)
 }
 
-fn run(object: &Value) -> Option<Run> {
+fn run(object: &Value) -> Option<RecordedRun> {
     let text = |name: &str| object[name].as_str();
     let shuffle = match text("shuffle")? {
         "sort" => Shuffle::Sort,
@@ -67,7 +67,7 @@ fn run(object: &Value) -> Option<Run> {
         "gristmill" => Shuffle::Gristmill,
         _ => return None,
     };
-    Some(Run {
+    Some(RecordedRun {
         cluster: text("cluster")?.to_owned(),
         job: text("job")?.to_owned(),
         shuffle,
@@ -79,13 +79,13 @@ fn run(object: &Value) -> Option<Run> {
 }
 
 /// Returns the pairs of Spark-sort on throttled disks, of `headline` and of the recorded rows.
-pub fn pairs(headline: &[Run]) -> Vec<Pair> {
+pub fn pairs(headline: &[RecordedRun]) -> Vec<RunPair> {
     let rows = runs(ROWS).expect("a test reads the record");
     [headline, &rows].into_iter().flat_map(pairs_of).collect()
 }
 
-fn pairs_of(all: &[Run]) -> Vec<Pair> {
-    let mut sides: BTreeMap<(u64, u64), [Vec<&Run>; 2]> = BTreeMap::new();
+fn pairs_of(all: &[RecordedRun]) -> Vec<RunPair> {
+    let mut sides: BTreeMap<(u64, u64), [Vec<&RecordedRun>; 2]> = BTreeMap::new();
     for run in all.iter().filter(|run| run.cluster == "disks" && run.job == "sparksort") {
         let [sort, gristmill] = sides.entry((run.bytes, run.maps)).or_default();
         match run.shuffle {
@@ -94,8 +94,8 @@ fn pairs_of(all: &[Run]) -> Vec<Pair> {
             Shuffle::Magnet => {}
         }
     }
-    let paired = |[sort, gristmill]: [Vec<&Run>; 2]| -> Vec<Pair> {
-        sort.into_iter().zip(gristmill).map(|(a, b)| Pair { sort: a.clone(), gristmill: b.clone() }).collect()
+    let paired = |[sort, gristmill]: [Vec<&RecordedRun>; 2]| -> Vec<RunPair> {
+        sort.into_iter().zip(gristmill).map(|(a, b)| RunPair { sort: a.clone(), gristmill: b.clone() }).collect()
     };
     sides.into_values().flat_map(paired).collect()
 }
@@ -104,7 +104,7 @@ fn pairs_of(all: &[Run]) -> Vec<Pair> {
 pub type Point = (u64, usize, f64);
 
 /// Returns the median time for each number of maps of Spark-sort on throttled disks.
-pub fn by_maps(all: &[Run], shuffle: Shuffle, time: fn(&Run) -> f64) -> Vec<Point> {
+pub fn by_maps(all: &[RecordedRun], shuffle: Shuffle, time: fn(&RecordedRun) -> f64) -> Vec<Point> {
     let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for run in all.iter().filter(|run| run.cluster == "disks" && run.job == "sparksort" && run.shuffle == shuffle) {
         times.entry(run.maps).or_default().push(time(run));
@@ -130,7 +130,7 @@ mod tests {
         // Four of 150 MB, and two of 450 MB with 96 maps.
         let pairs = pairs(&headline);
         assert_eq!(pairs.iter().map(|pair| pair.sort.maps).collect::<Vec<_>>(), [32, 32, 64, 128, 96, 96]);
-        let ratio = |pair: &Pair| format!("{:.2}", pair.gristmill.job_s / pair.sort.job_s);
+        let ratio = |pair: &RunPair| format!("{:.2}", pair.gristmill.job_s / pair.sort.job_s);
         let ratios: Vec<_> = pairs.iter().map(ratio).collect();
         assert_eq!((&ratios[2][..], &ratios[3][..]), ("0.21", "0.20"));
     }

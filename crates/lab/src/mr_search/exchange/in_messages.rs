@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::Exchange;
+use super::ends::Exchange;
 
 const HEADER_BYTES: usize = 8;
 const PAIR_BYTES: usize = 16;

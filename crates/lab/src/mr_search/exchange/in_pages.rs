@@ -13,8 +13,8 @@ use std::io;
 use gristmill_os::futex::SharedFutex;
 use gristmill_page::{PageMut, PageRef, Pages, Receiver, Reuse, Sender, Shape};
 
-use super::Exchange;
-use crate::mr_search::supply::Source;
+use super::ends::Exchange;
+use crate::mr_search::supply::MemorySource;
 
 const PAGE_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 16;
@@ -41,12 +41,12 @@ pub struct InPages<'p> {
 }
 
 impl<'p> InPages<'p> {
-    pub fn new(pages: &'p Pages, worker: usize, source: Source) -> io::Result<InPages<'p>> {
+    pub fn new(pages: &'p Pages, worker: usize, source: MemorySource) -> io::Result<InPages<'p>> {
         let (mut sender, receiver) = pages.claim(worker);
         match source {
-            Source::Malloc => sender.set_reuse(Reuse::Discard),
-            Source::Reuse | Source::Pool => {}
-            Source::Prealloc => sender.populate()?,
+            MemorySource::Malloc => sender.set_reuse(Reuse::Discard),
+            MemorySource::Reuse | MemorySource::Pool => {}
+            MemorySource::Prealloc => sender.populate()?,
         }
         let open = (0..pages.shape().slots).map(|_| None).collect();
         Ok(InPages { pages, sender, receiver, worker, step: 0, open, early: Vec::new(), ended: 0 })

@@ -11,10 +11,10 @@ use std::io;
 use std::mem;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
-use super::Exchange;
+use super::ends::Exchange;
 use crate::mr_search::supply::{Role, Supply};
 
-/// What all threads share.
+/// The grids and the barrier of all threads.
 pub struct Grid {
     workers: usize,
     lists: [Vec<Mutex<Vec<u64>>>; 2],
