@@ -33,7 +33,13 @@ impl Grid {
         self.workers.iter().map(speed_up).collect()
     }
 
-    /// Returns what a source costs.
+    /// Returns the share of the kernel in the processor time of MapReduce alone, with the first source: as much time as
+    /// another source could save at most.
+    pub fn kernel_share(&self, workers: u64) -> f64 {
+        self.tally(workers, 0, |run| run.system_ms / (run.system_ms + run.user_ms).max(f64::MIN_POSITIVE)).median
+    }
+
+    /// Returns the costs of a source.
     pub fn costs(&self, workers: u64, source: usize) -> Costs {
         let median = |value| self.tally(workers, source, value).median;
         Costs {

@@ -4,12 +4,16 @@ use gristmill_report::tally::Tally;
 
 use crate::page::Verdict;
 
+/// Leaves open what memory costs where it costs nearly nothing.
+fn too_little(kernel: f64) -> Option<Verdict> {
+    let why = "with malloc each time, less than 1 % of the processor time is in the kernel";
+    (kernel < 0.01).then(|| Verdict::Undecided(why.into()))
+}
+
 /// Slide 7. `kernel` is the share of the kernel in the processor time of the first.
 pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> Verdict {
-    if kernel < 0.01 {
-        return Verdict::Undecided(
-            "with malloc each time, less than 1 % of the processor time is in the kernel".into(),
-        );
+    if let Some(open) = too_little(kernel) {
+        return open;
     }
     let is_faster = |other: &Tally| malloc.median >= 1.05 * other.median && !malloc.is_level_with(other);
     Verdict::of(is_faster(reuse) && is_faster(prealloc), || {
@@ -35,8 +39,11 @@ pub fn less_remote(bytes: &[(&str, u64)]) -> Verdict {
     })
 }
 
-/// Slide 9: speed-ups by source, the C library first.
-pub fn in_order(speed_ups: &[(&str, f64)]) -> Verdict {
+/// Slide 9: speed-ups by source, the C library first; `kernel` as for slide 7.
+pub fn in_order(speed_ups: &[(&str, f64)], kernel: f64) -> Verdict {
+    if let Some(open) = too_little(kernel) {
+        return open;
+    }
     let prealloc = speed_ups.iter().find(|(name, _)| *name == "prealloc").map_or(0.0, |(_, speed_up)| *speed_up);
     let malloc = speed_ups[0].1;
     let above = speed_ups.iter().find(|(_, speed_up)| *speed_up > 1.03 * prealloc);
@@ -87,12 +94,15 @@ mod tests {
         let bytes = [("C library", 100), ("tbbmalloc", 60), ("reuse", 10), ("pool", 90), ("prealloc", 0)];
         assert_eq!(less_remote(&bytes), Verdict::Agrees);
         assert_eq!(words(&less_remote(&[("C library", 100), ("reuse", 60), ("prealloc", 0)])), "does not agree");
-        assert_eq!(in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.95)]), Verdict::Agrees);
-        let Verdict::Differs(why) = in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.7)]) else {
+        assert_eq!(in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.95)], 0.2), Verdict::Agrees);
+        let Verdict::Differs(why) = in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.7)], 0.2) else {
             panic!()
         };
         assert_eq!(why, "reuse has a speed-up of 1.90, prealloc one of 1.70");
-        assert_eq!(words(&in_order(&[("C library", 1.5), ("jemalloc", 1.2), ("prealloc", 1.7)])), "does not agree");
+        assert_eq!(
+            words(&in_order(&[("C library", 1.5), ("jemalloc", 1.2), ("prealloc", 1.7)], 0.2)),
+            "does not agree"
+        );
     }
 
     #[test]
