@@ -437,8 +437,9 @@ impl Experiments {
         let bytes = per_byte * self.files.count() * MIDDLE.characters;
         let (traffic, rate) = (bytes as f64 / (ms / 1e3), rates.copy.max(rates.read));
         let found = format!(
-            "With {workers} workers at most {:.2} GB/s pass between caches and memory ({per_byte} bytes for each byte of the input, as \
+            "With {workers} worker{} at most {:.2} GB/s pass between caches and memory ({per_byte} bytes for each byte of the input, as \
              estimated from the code; less where the tree stays in a cache). As many threads read or copy {:.1} GB/s.",
+            if workers == 1 { "" } else { "s" },
             traffic / 1e9,
             rate / 1e9
         );

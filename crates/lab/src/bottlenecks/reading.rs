@@ -68,6 +68,8 @@ impl Read {
         }
         let [user, system, runnable, waiting] =
             [sum(|time| time.user), sum(|time| time.system), sum(|time| time.runnable), sum(|time| time.waiting)];
+        // The kernel also counts the time before the thread's first look at the clock.
+        let runnable = runnable.min((all - user - system).max(0.0));
         let asleep = (all - user - system - runnable).max(0.0);
         // A thread that waits for others may be ready to run for a part of that time.
         let others = waiting.min(asleep);
