@@ -1,4 +1,4 @@
-//! The rate at which processes hand over pages, for `gristmill machine`.
+//! The rate at which processes hand over pages, for `gristmill machine`; and a wait for processes.
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -11,15 +11,15 @@ use gristmill_os::wake::poll;
 use gristmill_page::{PageMut, Pages, Receiver, Sender, Shape};
 
 /// The size of a page.
-pub const PAGE_BYTES: usize = 32 << 10;
+const PAGE_BYTES: usize = 32 << 10;
 
 /// The slot of the process that sends pages.
-pub const SENDER: usize = 0;
+const SENDER: usize = 0;
 /// The slot of the process that gets them.
-pub const RECEIVER: usize = 1;
+const RECEIVER: usize = 1;
 
 /// Maps the pages of two processes: 512 KiB, which stay in the cache.
-pub fn shared_pages() -> io::Result<Pages> {
+fn shared_pages() -> io::Result<Pages> {
     Pages::new(Shape { slots: 2, pages_per_arena: 16, page_bytes: PAGE_BYTES, ..Shape::default() })
 }
 
@@ -48,7 +48,7 @@ const RATE_BYTES: usize = 256 << 20;
 
 /// Returns the rate, in bytes per second, at which processes on each two of `processors` hand over pages: one writes
 /// all of a page, the other reads all of it. `None` for fewer than two.
-pub fn rate(processors: &[usize]) -> io::Result<Option<f64>> {
+pub(crate) fn rate(processors: &[usize]) -> io::Result<Option<f64>> {
     let (pairs, _) = processors.as_chunks::<2>();
     if pairs.is_empty() {
         return Ok(None);
@@ -108,7 +108,7 @@ fn read_pages(pages: &Pages, mut receiver: Receiver<'_>) -> [u64; 2] {
 }
 
 /// Returns an empty page, when there is one.
-pub fn empty_page<'p>(pages: &Pages, sender: &mut Sender<'p>) -> PageMut<'p> {
+fn empty_page<'p>(pages: &Pages, sender: &mut Sender<'p>) -> PageMut<'p> {
     loop {
         match sender.take() {
             Some(page) => return page,

@@ -97,7 +97,7 @@ pub fn main() -> ExitCode {
 /// Returns the subcommand of `gristmill-lab` that these words asked this command for, before there was one.
 fn in_the_lab(words: &[OsString]) -> Option<&'static str> {
     let is_readers = |word: &OsString| word.as_encoded_bytes().starts_with(b"--readers");
-    let names = ["experiment", "generate", "hand-over", "terasort"];
+    let names = ["experiment", "generate", "terasort"];
     let (first, rest) = words.split_first()?;
     match rest {
         [second, ..] if first == "batch" && second == "simulate" && !Path::new("simulate").exists() => Some("simulate"),

@@ -106,10 +106,6 @@ enum Topic {
     Pages,
     /// Written into a shared array, or emitted
     Output,
-    /// Implementations of malloc
-    Allocator,
-    /// Shared pages, or messages
-    HandOver,
 }
 
 impl Topic {
@@ -125,8 +121,6 @@ impl Topic {
             Topic::Combiner => dmr::comparisons::combiner(processors),
             Topic::Pages => mr_search::comparisons::pages(processors),
             Topic::Output => dmr::comparisons::output(processors),
-            Topic::Allocator => mr_search::comparisons::allocator(processors),
-            Topic::HandOver => mr_search::comparisons::hand_over(),
         };
         Comparison { name: name(self), ..compared }
     }

@@ -14,7 +14,7 @@ use gristmill_cli::{Failure, print};
 use gristmill_os::folder::Folder;
 use gristmill_os::whole_file::Aside;
 
-use crate::ops::records;
+use crate::records;
 
 /// Make input for an application, the same for the same seed
 ///
@@ -179,8 +179,8 @@ impl Generator<'_> {
             }
             // The sizes of thread bottlenecks (Chen 2020).
             Dataset::Palindromes => {
-                let line = vec![b'a'; of_size([1_000, 100_000, 500_000]) as usize];
-                vec![directory(path(""), of_size([1_000, 10_000, 50_000]), || Ok(line.as_slice()))?]
+                let [files, letters] = [of_size([1_000, 10_000, 50_000]), of_size([1_000, 100_000, 500_000])];
+                vec![lines_of_one_letter(path(""), files, letters as usize)?]
             }
         })
     }
@@ -225,6 +225,12 @@ fn directory<C: AsRef<[u8]>>(
         Ok(()) => Ok(path),
         Err(source) => Err(Failure::output(&path, source)),
     }
+}
+
+/// Makes a directory of files that hold a line of the letter a each.
+pub fn lines_of_one_letter(path: PathBuf, files: u64, letters: usize) -> Result<PathBuf, Failure> {
+    let line = vec![b'a'; letters];
+    directory(path, files, || Ok(line.as_slice()))
 }
 
 /// Returns the name of a value on the command line.

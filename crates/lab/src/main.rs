@@ -2,13 +2,15 @@
 //!
 //! ```text
 //!  results      the files that an experiment writes
-//!  ops          OPS: records to sort
+//!  records      TeraSort records, from a seed
 //!  generate     input for the applications, from a seed
 //!  workloads    the applications as command lines, each with an input
 //!  compare      runs strategies in turn, and reports which is the fastest
-//!  mr_search    MR-Search: memory of pages, allocators, messages
+//!  page         a page for each paper, with a verdict for each figure and table
+//!  ops          OPS: recorded runs of the Spark plugin, records to sort
+//!  mr_search    MR-Search: a MapReduce with any source of memory, and messages
 //!  dmr          DMR: workers, buffers, combiners and exchange
-//!  bottlenecks  thread bottlenecks: readers of their own
+//!  bottlenecks  thread bottlenecks: reading and computing with any number of threads
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
 //!  experiment   the comparisons of DMR and MR-Search in one report
 //! ```
@@ -17,10 +19,12 @@
 //! it measures are those of `gristmill`: this program runs itself with the hidden subcommand `application`.
 
 mod results;
-mod ops;
+mod records;
 mod generate;
 mod workloads;
 mod compare;
+mod page;
+mod ops;
 mod mr_search;
 mod dmr;
 mod bottlenecks;
@@ -51,8 +55,11 @@ enum What {
     Simulate(bandwidth::simulate::Simulate),
     Generate(generate::Generate),
     Terasort(ops::terasort::Terasort),
+    Ops(ops::paper::Ops),
+    Bottlenecks(bottlenecks::paper::Bottlenecks),
+    MrSearch(mr_search::paper::MrSearch),
     #[command(hide = true)]
-    HandOver(mr_search::hand_over::HandOver),
+    MrSearchJob(mr_search::job::JobRun),
     /// Run an application of Gristmill, as experiments do
     #[command(hide = true)]
     Application {
@@ -68,7 +75,10 @@ fn main() -> ExitCode {
         What::Simulate(simulate) => simulate.run(),
         What::Generate(generate) => generate.run(),
         What::Terasort(terasort) => terasort.run(),
-        What::HandOver(hand_over) => hand_over.run(),
+        What::Ops(ops) => ops.run(),
+        What::Bottlenecks(bottlenecks) => bottlenecks.run(),
+        What::MrSearch(mr_search) => mr_search.run(),
+        What::MrSearchJob(job) => job.run(),
         What::Application { application } => application.run(),
     };
     gristmill_cli::run_command(run, |_, _, _| None)

@@ -2,12 +2,20 @@
 
 #[path = "../../cli/tests/command/mod.rs"]
 mod command;
+#[path = "lab/bottlenecks.rs"]
+mod bottlenecks;
 #[path = "lab/experiment.rs"]
 mod experiment;
 #[path = "lab/generate.rs"]
 mod generate;
 #[path = "lab/messages.rs"]
 mod messages;
+#[path = "lab/mr_search.rs"]
+mod mr_search;
+#[path = "lab/ops.rs"]
+mod ops;
+#[path = "lab/pages.rs"]
+mod pages;
 #[path = "lab/palindromes.rs"]
 mod palindromes;
 #[path = "lab/simulate.rs"]

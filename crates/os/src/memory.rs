@@ -2,12 +2,15 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
+use std::io;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 
 use rustix::mm::{Advice, madvise};
+
+use crate::machine::os_page_bytes;
 
 /// The bytes of a huge page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -208,6 +211,43 @@ pub fn put_out_of_caches<T>(memory: &[T]) -> bool {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     drop(lines);
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
+}
+
+/// Returns the NUMA node of each OS page of this memory that is there; `None` for pages that are not, because nothing
+/// was written yet.
+///
+/// # Errors
+/// The kernel has no NUMA, or a sandbox forbids the call.
+///
+/// ```
+/// let numbers = vec![1_u64; 1 << 12];
+/// if let Ok(nodes) = gristmill_os::memory::nodes_of(&numbers) {
+///     assert!(nodes.len() >= 8 && nodes.iter().all(Option::is_some));
+/// }
+/// ```
+pub fn nodes_of<T>(memory: &[T]) -> io::Result<Vec<Option<u32>>> {
+    let (start, page) = (memory.as_ptr().addr(), os_page_bytes());
+    let first = start / page * page;
+    let pages: Vec<usize> = (first..start + size_of_val(memory)).step_by(page).collect();
+    let mut nodes: Vec<libc::c_int> = vec![-1; pages.len()];
+    const THIS_PROCESS: libc::c_int = 0;
+    // SAFETY: without target nodes the kernel moves nothing. It reads the addresses, which it does not follow, and
+    // stores a number for each into `nodes`, which is as long.
+    let failed = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            THIS_PROCESS,
+            pages.len(),
+            pages.as_ptr(),
+            ptr::null::<libc::c_int>(),
+            nodes.as_mut_ptr(),
+            0,
+        )
+    };
+    match failed {
+        0 => Ok(nodes.into_iter().map(|node| u32::try_from(node).ok()).collect()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Asks the kernel for huge pages. It may refuse.

@@ -62,7 +62,8 @@ impl Palindromes {
             workers: options.workers().unwrap_or(gristmill_os::machine::processors().usable),
             chunk_files: self.chunk_files.map_or(sources.len().div_ceil(readers).max(1), |files| files as usize),
         };
-        let counted = rounds.run(&gristmill_apps::Palindromes::new(self.algorithm.into()), sources)?;
+        let program = gristmill_apps::Palindromes::new(self.algorithm.into());
+        let counted = rounds.run(|text| program.in_text(text), sources)?;
         let wall = began.elapsed();
         let mut output =
             self.common.destination.open([ColumnType::Text.named("name"), ColumnType::Integer.named("palindromes")])?;

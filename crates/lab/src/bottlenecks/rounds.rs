@@ -9,13 +9,15 @@
 //! this is what it is compared with.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{self, Read};
 use std::sync::{Barrier, Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use gristmill::files::Source;
-use gristmill_apps::{Error, Palindromes, Result};
+use gristmill_apps::{Error, Result};
+use gristmill_os::usage::Usage;
 
 /// The numbers of threads, and of files that a reader reads in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +39,34 @@ pub struct ThreadTime {
     pub computing: Duration,
     /// Waiting for other threads.
     pub waiting: Duration,
+    /// Running, in user mode.
+    pub user: Duration,
+    /// Running, in the kernel.
+    pub system: Duration,
+    /// Waiting for a processor; zero where the kernel does not tell.
+    pub runnable: Duration,
+}
+
+impl ThreadTime {
+    /// Completes the times of the calling thread, which ends now, with those that the kernel counts.
+    fn completed(self) -> ThreadTime {
+        let usage = Usage::of_thread();
+        // run_ns wait_ns slices
+        let statistics = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let runnable_ns = statistics.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
+        ThreadTime {
+            user: Duration::from_micros(usage.user_us),
+            system: Duration::from_micros(usage.sys_us),
+            runnable: Duration::from_nanos(runnable_ns),
+            ..self
+        }
+    }
 }
 
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// The count of each file, for [`Palindromes::total`].
+    /// The count of each file, for [`Palindromes::total`](gristmill_apps::Palindromes::total).
     pub files: Vec<u64>,
     /// The times of the readers.
     pub readers: Vec<ThreadTime>,
@@ -70,11 +94,12 @@ struct Shared {
 }
 
 impl Rounds {
-    /// Counts the palindromes of each file.
+    /// Counts something in the text of each file, without the line end at its end.
     ///
     /// # Errors
     /// A file cannot be read, or a thread cannot be started.
-    pub fn run(&self, program: &Palindromes, sources: &[Source]) -> Result<Counted> {
+    pub fn run(&self, in_text: impl Fn(&[u8]) -> u64 + Sync, sources: &[Source]) -> Result<Counted> {
+        let in_text = &in_text;
         let queue = Queue { readers: self.readers, ..Queue::default() };
         let shared = Shared { queue: Mutex::new(queue), filled: Condvar::new(), emptied: Condvar::new() };
         let (shared, round) = (&shared, &Barrier::new(self.readers));
@@ -83,7 +108,7 @@ impl Rounds {
             let read = |reader| start_thread(scope, start, move || self.read(reader, sources, shared, round));
             let readers: io::Result<Vec<_>> = (0..self.readers).map(read).collect();
             let workers: io::Result<Vec<_>> =
-                (0..self.workers).map(|_| start_thread(scope, start, || count(program, shared))).collect();
+                (0..self.workers).map(|_| start_thread(scope, start, || count(in_text, shared))).collect();
             start.decide(readers.is_ok() && workers.is_ok());
             let ended = |source| shared.fail(thread_failure(source));
             let readers = readers.map_err(ended).into_iter().flatten();
@@ -123,7 +148,7 @@ impl Rounds {
             time.waiting += began.elapsed();
         }
         shared.end_reader();
-        time
+        time.completed()
     }
 }
 
@@ -168,16 +193,16 @@ fn content(source: &Source) -> Result<Vec<u8>> {
 }
 
 /// Counts files until there are no more. Returns their counts.
-fn count(program: &Palindromes, shared: &Shared) -> (ThreadTime, Vec<(usize, u64)>) {
+fn count(in_text: &(impl Fn(&[u8]) -> u64 + Sync), shared: &Shared) -> (ThreadTime, Vec<(usize, u64)>) {
     let (mut time, mut counts) = (ThreadTime::default(), Vec::new());
     loop {
         let began = Instant::now();
         let next = shared.take();
         time.waiting += began.elapsed();
-        let Some((file, content)) = next else { return (time, counts) };
+        let Some((file, content)) = next else { return (time.completed(), counts) };
         let began = Instant::now();
         let text = content.strip_suffix(b"\n").unwrap_or(&content);
-        let count = program.in_text(text);
+        let count = in_text(text);
         time.computing += began.elapsed();
         counts.push((file, count));
     }
@@ -231,7 +256,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use gristmill::{Input, Isolation};
-    use gristmill_apps::Algorithm;
+    use gristmill_apps::{Algorithm, Palindromes};
 
     use super::*;
 
@@ -250,7 +275,7 @@ mod tests {
         let sources = input.sources().expect("they are there");
         for (readers, workers, chunk_files) in [(1, 1, 1), (1, 3, 100), (3, 1, 2), (2, 2, 1), (9, 9, 1)] {
             let rounds = Rounds { readers, workers, chunk_files };
-            let counted = rounds.run(&program, sources).expect("they can be read");
+            let counted = rounds.run(|text| program.in_text(text), sources).expect("they can be read");
             assert_eq!(Palindromes::total(counted.files), expected, "{rounds:?}");
             assert_eq!((counted.readers.len(), counted.workers.len()), (readers, workers));
         }
@@ -266,7 +291,7 @@ mod tests {
         let sources = input.sources().expect("they are there").to_vec();
         std::fs::remove_file(dir.path().join("4")).expect("removed");
         let rounds = Rounds { readers: 2, workers: 2, chunk_files: 1 };
-        let failure = rounds.run(&Palindromes::new(Algorithm::Tree), &sources).expect_err("one is gone");
+        let failure = rounds.run(|_| 0, &sources).expect_err("one is gone");
         assert!(failure.to_string().contains(&dir.path().join("4").display().to_string()), "{failure}");
     }
 }

@@ -20,8 +20,6 @@ pub struct Comparison {
     pub absent: Vec<String>,
     /// Tells the workloads to which it applies.
     pub asks: fn(&Workload) -> bool,
-    /// The subcommand of this program that runs in place of the application, with the same input.
-    pub instead: Option<&'static str>,
 }
 
 /// How a comparison is drawn and concluded.
@@ -79,34 +77,21 @@ impl Comparison {
             variants,
             absent: Vec::new(),
             asks: |workload| workload.name != "small-files",
-            instead: None,
         }
     }
 
     /// Returns the arguments with which this program runs what is compared, for an application with these arguments.
     pub fn arguments(&self, application: &[OsString]) -> Vec<OsString> {
-        match self.instead {
-            Some(subcommand) => vec![subcommand.into(), application.last().expect("an input").clone()],
-            None => [&["application".into()], application, &["--quiet".into()]].concat(),
-        }
+        [&["application".into()], application, &["--quiet".into()]].concat()
     }
 
     /// Returns the command of a strategy as a user types it.
     pub fn line(&self, subject: &Subject, variant: &Variant) -> String {
-        let words = self.arguments(&subject.shown);
-        let (program, words) = match self.instead {
-            Some(_) => ("gristmill-lab", &words[..]),
-            None => ("gristmill", &words[1..]),
-        };
+        let words = &self.arguments(&subject.shown)[1..];
         let more =
             variant.arguments.iter().map(|word| format!(" {}", shell::quoted(word.as_ref()))).collect::<String>();
         let preload = variant.preload.as_ref();
         let preload = preload.map(|library| format!("LD_PRELOAD={} ", shell::quoted(library.as_ref())));
-        format!("{}{program} {}{more}", preload.unwrap_or_default(), shell::line(words))
-    }
-
-    /// Returns true if the runs produce statistics of the engine.
-    pub fn has_statistics(&self) -> bool {
-        self.instead.is_none()
+        format!("{}gristmill {}{more}", preload.unwrap_or_default(), shell::line(words))
     }
 }

@@ -235,9 +235,7 @@ impl Runner {
         let mut command = Command::new(&self.program);
         command.args(comparison.arguments(&subject.arguments)).args(&variants[variant].arguments).stdin(Stdio::null());
         command.stdout(to_answer);
-        if comparison.has_statistics() {
-            command.arg("--stats").arg(&statistics);
-        }
+        command.arg("--stats").arg(&statistics);
         if let Some(library) = &variants[variant].preload {
             command.env("LD_PRELOAD", library);
         }

@@ -11,7 +11,7 @@ use gristmill_os::standard::standard_output;
 use gristmill_os::whole_file::Aside;
 use rustix::io::Errno;
 
-use super::records;
+use crate::records;
 
 /// Make TeraSort records, and check that they were sorted
 #[derive(Args)]

@@ -40,20 +40,9 @@ fn the_report_holds_every_comparison_and_its_medians_are_those_of_the_rows() {
     let csv = fs::read_to_string(output.join("runs.csv")).expect("rows");
 
     // 1. Every comparison has its section, and nothing failed.
-    for name in [
-        "workers",
-        "start-up",
-        "plan",
-        "isolation",
-        "topology",
-        "exchange",
-        "buffer",
-        "combiner",
-        "pages",
-        "output",
-        "allocator",
-        "hand-over",
-    ] {
+    for name in
+        ["workers", "start-up", "plan", "isolation", "topology", "exchange", "buffer", "combiner", "pages", "output"]
+    {
         assert!(report.contains(&format!("<section id='{name}'>")), "{name} is missing");
     }
     assert!(!report.contains("What failed"), "{report}");
@@ -128,7 +117,7 @@ fn unescaped(html: &str) -> String {
 #[test]
 fn a_report_has_a_conclusion_for_each_comparison_and_its_commands_run_again() {
     let dir = tempfile::tempdir().expect("a directory");
-    let compared = ["workers", "isolation", "output", "hand-over"];
+    let compared = ["workers", "isolation", "output"];
     let arguments =
         format!("--rounds 1 --repeats 0 --only {} --apps word-count,kmeans,tile-search", compared.join(","));
     let [_, report, _] = experiment(&arguments, &dir.path().join("a report"));
@@ -149,7 +138,7 @@ fn a_report_has_a_conclusion_for_each_comparison_and_its_commands_run_again() {
 
     // 2. No label overlaps another, whatever font the reader has.
     let charts = between(&report, "<svg ", "</svg>");
-    assert_eq!(charts.len(), 3 + 3 + 1);
+    assert_eq!(charts.len(), 3 + 3);
     for chart in charts {
         let labels: Vec<_> = between(chart, "<text ", "</text>").into_iter().map(bounds).collect();
         assert!(labels.len() >= 4, "{chart}");
@@ -173,7 +162,7 @@ fn a_report_has_a_conclusion_for_each_comparison_and_its_commands_run_again() {
     let blocks: Vec<String> = between(&report, "<pre class='commands'>", "</pre>").into_iter().map(unescaped).collect();
     let lines: Vec<&str> = blocks.iter().flat_map(|block| block.lines()).collect();
     assert!(lines.iter().filter(|line| line.starts_with("gristmill-lab generate ")).count() == 2, "{lines:?}");
-    assert!(lines.len() > 2 + 3 * 3 + 3 * 2 + 3 - 1, "{lines:?}");
+    assert!(lines.len() > 2 + 3 * 3 + 3 * 2 - 1, "{lines:?}");
     for line in lines {
         let mut again = Command::new("sh");
         again.args(["-c", line]).current_dir(empty.path()).env("PATH", &path).stdin(Stdio::null());

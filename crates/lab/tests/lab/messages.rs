@@ -74,11 +74,12 @@ fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
         "terasort validate tera",
         "generate kmeans --force -o made",
         "generate small-files --force -o made",
-        "experiment --quick --rounds 1 --only hand-over --apps word-count -o made",
+        "experiment --quick --rounds 1 --only isolation --apps word-count -o made",
         "palindromes --readers 1 text",
         "simulate --quick --rounds 1",
-        "hand-over --way pipe text",
-        "hand-over --way pages text",
+        "ops",
+        "mr-search --quick --rounds 1 --slide 4",
+        "bottlenecks --quick --rounds 1 --data-mb 1 --figure 2",
     ]
     .map(|line| line.split(' ').collect())
     .into();

@@ -1,0 +1,463 @@
+//! The page of thread bottlenecks: `gristmill-lab bottlenecks`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use clap::Args;
+use gristmill_apps::Algorithm;
+use gristmill_cli::Failure;
+use gristmill_counters::card::Card;
+use gristmill_counters::ceilings::Measurements;
+use gristmill_counters::stream;
+use gristmill_os::machine::processors;
+use gristmill_report::chart::milliseconds;
+use gristmill_report::messages::tell;
+use gristmill_report::tally::Tally;
+
+use super::computing::{self, Computed, way};
+use super::files::{Files, Size};
+use super::reading::{self, Read, Readers};
+use super::scaling::{Scaling, told_of_paper};
+use super::verdicts;
+use crate::page::{Answer, Ask, Item, Paper, Turns, Verdict, allowed};
+
+/// Answer the tables of thread bottlenecks (Chen 2020): palindromes in many files, read and counted by threads
+///
+/// Its sizes are up to 50,000 files of 500,000 characters (25 GB). As many are made as fit, in the folder of
+/// temporary files (TMPDIR), and the page says how many.
+#[derive(Args)]
+pub struct Bottlenecks {
+    #[command(flatten)]
+    ask: Ask,
+
+    /// Most megabytes of files at a time [default: half of the free disk, and a third of the available memory]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    data_mb: Option<u64>,
+}
+
+/// The measurements of the items, and results that several of them ask about.
+pub struct Experiments {
+    rounds: u32,
+    quick: bool,
+    processors: u64,
+    files: Files,
+    small: Option<Turns<Read>>,
+    middle: Option<Scaling>,
+    trees: Option<Computed>,
+}
+
+impl Bottlenecks {
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut experiments = Experiments {
+            rounds: self.ask.rounds,
+            quick: self.ask.quick,
+            processors: processors().usable as u64,
+            files: Files::new(self.data_mb.map(|megabytes| megabytes * 1_000_000))?,
+            small: None,
+            middle: None,
+            trees: None,
+        };
+        PAPER.answer(&self.ask, &mut experiments)
+    }
+}
+
+const SMALL: Size = Size { files: 1000, characters: 1000 };
+const MIDDLE: Size = Size { files: 10_000, characters: 100_000 };
+const LARGE: Size = Size { files: 50_000, characters: 500_000 };
+
+const READING_MIDDLE: &[(u64, f64)] = &[(1, 3.01), (2, 1.58), (4, 0.90), (8, 0.69), (10, 0.66)];
+const READING_LARGE: &[(u64, f64)] = &[(1, 70.2), (2, 35.9), (5, 15.3), (10, 9.10), (15, 8.93), (20, 8.08)];
+const BRUTE_SMALL: &[(u64, f64)] =
+    &[(1, 1.57), (2, 0.79), (4, 0.39), (8, 0.19), (16, 0.10), (32, 0.055), (48, 0.043), (64, 0.040)];
+const TREE_SMALL: &[(u64, f64)] = &[(1, 0.019), (2, 0.016), (4, 0.016), (8, 0.017), (16, 0.017), (32, 0.018)];
+const TREE_MIDDLE: &[(u64, f64)] = &[(1, 40.6), (2, 21.2), (4, 11.0), (8, 6.6), (16, 5.2), (32, 5.7), (64, 6.7)];
+
+pub static PAPER: Paper<Experiments> = Paper {
+    name: "bottlenecks",
+    title: "Thread bottlenecks (Chen 2020): where multithreaded programs stop scaling",
+    items: &[
+        Item {
+            label: "figure 1",
+            title: "a profile of one thread that reads 1000F1000C",
+            paper: "0.013 s, most of it in vfscanf, so in reading.",
+            agrees_if: "one reader is busy or asleep with reading, and not waiting for other threads, for at least half of its time",
+            ask: |experiments| experiments.one_reader(),
+        },
+        Item {
+            label: "figure 2",
+            title: "a profile of four threads that read 1000F1000C",
+            paper: "0.026 s, twice as long as with one thread, whatever the chunk size: synchronisation costs more than reading.",
+            agrees_if: "four readers take at least 1.1 times as long as one, beyond the spread of the runs",
+            ask: |experiments| experiments.four_readers(),
+        },
+        Item {
+            label: "table 1",
+            title: "reading 10000F100000C",
+            paper: "3.01 s with one processor, 1.58 with 2 (95 % efficiency), 0.90 with 4, 0.69 with 8, 0.66 with 10 (45 %).",
+            agrees_if: "two readers have an efficiency of 80 % or more, and no greater number of readers, up to the number of \
+                processors, is more efficient than a smaller one by more than 5 points",
+            ask: |experiments| experiments.table_1(),
+        },
+        Item {
+            label: "table 2",
+            title: "reading 50000F500000C",
+            paper: "70.2 s with one processor, 35.9 with 2 (97 %), 15.3 with 5, 9.10 with 10 (77 %), 8.08 with 20 (43 %): larger files \
+                scale better.",
+            agrees_if: "two readers have an efficiency of 80 % or more, and at each number of readers of both tables, up to the \
+                number of processors, the larger files are at most 5 points less efficient than those of table 1",
+            ask: |experiments| experiments.table_2(),
+        },
+        Item {
+            label: "table 3",
+            title: "shares of functions while 50000F500000C is read",
+            paper: "vfscanf has 78 % with one reader, 69 % with 10, 44 % with 40; rwsem_down_read_failed, which waits for a lock of the \
+                kernel, less than 2 % up to 10, 7 % with 20 and 33 % with 40.",
+            agrees_if: "with 20 or 40 readers, each on a processor, they sleep in the kernel for 5 points more of their time than \
+                one reader does",
+            ask: |experiments| experiments.table_3(),
+        },
+        drawing("figure 3", "the call graph of 20 readers", "the lock of table 3 has a small part", |_| {
+            said(
+                "`gristmill scale` samples the kernel's functions where it may, and names the kind of sleep (docs/scale.md); \
+                table 3 has the shares of readers here",
+            )
+        }),
+        drawing("figure 4", "the call graph of 40 readers", "the lock of table 3 has a large part", |_| {
+            said("the same as for figure 3")
+        }),
+        Item {
+            label: "table 4",
+            title: "chunk size, 20 readers of 50000F500000C",
+            paper: "7.7 s with chunks of 2500 files (all of a reader's), 8.5 with 250, 9.4 with 25: the greatest is best.",
+            agrees_if: "chunks of a hundredth of the greatest take at least 1.05 times as long as the greatest, beyond the spread of \
+                the runs; where readers wait for others less than 1 % of their time, it is undecided",
+            ask: |experiments| experiments.table_4(),
+        },
+        Item {
+            label: "table 5",
+            title: "brute force, 1000F1000C",
+            paper: "1.57 s with one thread, 0.79 with 2, 0.19 with 8, 0.055 with 32 (98 % efficiency), 0.040 with 64 (61 %) on 48 \
+                hardware threads: independent computation scales.",
+            agrees_if: "the efficiency is 85 % or more with every number of workers up to the number of processors",
+            ask: |experiments| experiments.table_5(),
+        },
+        Item {
+            label: "table 6",
+            title: "palindromic tree, 1000F1000C",
+            paper: "0.019 s with one thread, 0.016 with 2 and 4, 0.018 with 32: too little work to share.",
+            agrees_if: "no number of workers is more than 1.3 times as fast as one",
+            ask: |experiments| experiments.table_6(),
+        },
+        Item {
+            label: "table 7",
+            title: "palindromic tree, 10000F100000C",
+            paper: "40.6 s with one thread, 21.2 with 2 (95 %), 6.6 with 8, 5.2 with 16 (47 %), 6.7 with 64 (9 %): the curve is a U.",
+            agrees_if: "two workers have an efficiency of 85 % or more and, on 16 processors or more, 16 have less than 70 %",
+            ask: |experiments| experiments.table_7(),
+        },
+        Item {
+            label: "figure 5",
+            title: "a profile of the tree without reading",
+            paper: "Without reading, and always with the same string, the times are those of table 7: reading is not the limit, nor is \
+                synchronisation.",
+            agrees_if: "with a worker for each processor, the times with and without reading differ by less than 15 %",
+            ask: |experiments| experiments.without_reading(),
+        },
+        drawing(
+            "figure 6",
+            "the hottest instructions of the tree, first part",
+            "instructions that access memory take nearly all the time, and those that compute hardly any",
+            |_| {
+                said(
+                    "the bytes that the code passes between caches and memory at most, beside the machine's rate: figure 7",
+                )
+            },
+        ),
+        Item {
+            label: "figure 7",
+            title: "the hottest instructions of the tree, second part, and the estimate from them",
+            paper: "Memory is the bottleneck: an estimated 208 GB at 60 % of 124 GB/s would take 3 s, and 5 to 6 s were measured.",
+            agrees_if: "the bytes that the code passes between caches and memory at most, in the shortest time of table 7, are at \
+                least half of the rate at which as many threads read or copy memory",
+            ask: |experiments| experiments.bandwidth(),
+        },
+    ],
+};
+
+const fn drawing(
+    label: &'static str,
+    title: &'static str,
+    paper: &'static str,
+    ask: fn(&mut Experiments) -> Result<Answer, Failure>,
+) -> Item<Experiments> {
+    Item { label, title, paper, agrees_if: "", ask }
+}
+
+fn said(corresponds: &str) -> Result<Answer, Failure> {
+    Ok(Answer::new("", Verdict::Drawing(corresponds.to_owned())))
+}
+
+/// Reading.
+impl Experiments {
+    fn middle(&self) -> Size {
+        if self.quick { Size { files: 1000, ..MIDDLE } } else { MIDDLE }
+    }
+
+    fn large(&self) -> Size {
+        if self.quick { Size { files: 200, ..LARGE } } else { LARGE }
+    }
+
+    fn small_files(&mut self) -> Result<&Turns<Read>, Failure> {
+        if self.small.is_none() {
+            let ways = [1, 4].map(|readers| Readers { readers, chunk_files: None });
+            self.small = Some(reading::measure(&mut self.files, SMALL, &ways, self.rounds)?);
+        }
+        Ok(self.small.as_ref().expect("it was measured above"))
+    }
+
+    fn one_reader(&mut self) -> Result<Answer, Failure> {
+        let turns = self.small_files()?;
+        let found = format!("{}\n\n{}", SMALL_FILES, shares_table(turns, &[1, 4]));
+        Ok(Answer::new(found, turns.allow(verdicts::one_reader(turns.tally(0, Read::waiting).median))))
+    }
+
+    fn four_readers(&mut self) -> Result<Answer, Failure> {
+        let turns = self.small_files()?;
+        let [one, four] = [0, 1].map(|way| turns.tally(way, |read| read.ms));
+        let found = format!(
+            "{SMALL_FILES} One reader takes {} ({} to {}), four take {} ({} to {}). The shares of their time are those at figure 1.",
+            milliseconds(one.median),
+            milliseconds(one.least),
+            milliseconds(one.most),
+            milliseconds(four.median),
+            milliseconds(four.least),
+            milliseconds(four.most)
+        );
+        Ok(Answer::new(found, turns.allow(verdicts::four_readers(&one, &four))))
+    }
+
+    /// Reads files with the numbers of readers of a table.
+    fn reading(&mut self, size: Size, paper: &'static [(u64, f64)]) -> Result<(Scaling, Turns<Read>), Failure> {
+        let ways: Vec<Readers> =
+            paper.iter().map(|(readers, _)| Readers { readers: *readers, chunk_files: None }).collect();
+        let turns = reading::measure(&mut self.files, size, &ways, self.rounds)?;
+        let here = (0..ways.len()).map(|way| (ways[way].readers, turns.tally(way, |read| read.ms)));
+        Ok((Scaling { paper, here: here.collect(), processors: self.processors }, turns))
+    }
+
+    fn table_1(&mut self) -> Result<Answer, Failure> {
+        let (scaling, turns) = self.reading(self.middle(), READING_MIDDLE)?;
+        let verdict = turns.allow(verdicts::reading_scales(&scaling.uncrowded()));
+        let told = told_of_paper("table 1", READING_MIDDLE);
+        let found = format!("{} {READING}\n\n{}{told}", self.files.told(MIDDLE), scaling.table("readers"));
+        let answer = scaling.attach(Answer::new(found, verdict), "table-1");
+        self.middle = Some(scaling);
+        Ok(answer)
+    }
+
+    fn table_2(&mut self) -> Result<Answer, Failure> {
+        if self.middle.is_none() {
+            self.middle = Some(self.reading(self.middle(), READING_MIDDLE)?.0);
+        }
+        let smaller = self.middle.as_ref().map_or_else(Vec::new, Scaling::uncrowded);
+        let (scaling, turns) = self.reading(self.large(), READING_LARGE)?;
+        let verdict = turns.allow(verdicts::larger_files_scale_better(&smaller, &scaling.uncrowded()));
+        let told = told_of_paper("table 2", READING_LARGE);
+        let found = format!("{} {READING}\n\n{}{told}", self.files.told(LARGE), scaling.table("readers"));
+        Ok(scaling.attach(Answer::new(found, verdict), "table-2"))
+    }
+
+    fn table_3(&mut self) -> Result<Answer, Failure> {
+        const READERS: [u64; 5] = [1, 5, 10, 20, 40];
+        let ways = READERS.map(|readers| Readers { readers, chunk_files: None });
+        let size = self.large();
+        let turns = reading::measure(&mut self.files, size, &ways, self.rounds)?;
+        let kernel: Vec<(u64, f64)> = (0..READERS.len())
+            .filter(|way| READERS[*way] <= self.processors)
+            .map(|way| (READERS[way], turns.tally(way, |read| read.shares().kernel).median))
+            .collect();
+        let verdict = turns.allow(verdicts::kernel_lock(&kernel, self.processors));
+        let found = format!("{}\n\n{}", self.files.told(LARGE), shares_table(&turns, &READERS));
+        Ok(Answer::new(found, verdict))
+    }
+
+    fn table_4(&mut self) -> Result<Answer, Failure> {
+        let (size, readers) = (self.large(), self.processors.clamp(2, 20));
+        self.files.make(size)?;
+        let all = self.files.count().div_ceil(readers);
+        let chunks = [all, all.div_ceil(10), all.div_ceil(100)];
+        let ways = chunks.map(|files| Readers { readers, chunk_files: Some(files) });
+        let turns = reading::measure(&mut self.files, size, &ways, self.rounds)?;
+        let times = [0, 1, 2].map(|way| turns.tally(way, |read| read.ms));
+        let waits = [0, 1, 2].map(|way| turns.tally(way, Read::waiting).median);
+        let mut found = format!(
+            "{} {readers} readers. The engine has neither readers nor rounds: each worker reads what it maps, 256 KiB at a time \
+             (`--chunk-bytes`), whatever the files, and waits for no other.\n\n\
+             | files in a chunk | paper | here, median (least to most) | readers wait for others |\n|---|---|---|---|\n",
+            self.files.told(LARGE)
+        );
+        let mut rows = "chunk_files,median_ms,least_ms,most_ms,waiting\n".to_owned();
+        for (way, paper) in ["2500: 7.7 s", "250: 8.5 s", "25: 9.4 s"].into_iter().enumerate() {
+            let Tally { least, median, most, .. } = times[way];
+            let [shown, from, to] = [median, least, most].map(milliseconds);
+            let _ = writeln!(
+                found,
+                "| {} | {paper} | {shown} ({from} to {to}) | {:.1} % |",
+                chunks[way],
+                waits[way] * 100.0
+            );
+            let _ = writeln!(rows, "{},{median:.3},{least:.3},{most:.3},{:.4}", chunks[way], waits[way]);
+        }
+        let waiting = waits.into_iter().fold(0.0, f64::max);
+        let verdict = turns.allow(verdicts::chunks_matter(&times[0], &times[2], waiting));
+        Ok(Answer::new(found, verdict).with("bottlenecks-table-4.csv", rows))
+    }
+}
+
+const SMALL_FILES: &str = "1000F1000C, as in the paper, from the page cache; one thread takes what was read.";
+const READING: &str = "From the page cache; one thread takes what the readers have read, and throws it away.";
+
+/// Returns the shares of the readers' time as a table.
+fn shares_table(turns: &Turns<Read>, readers: &[u64]) -> String {
+    let mut table = "Shares of the readers' time, medians. In the kernel files are opened and copied; who sleeps otherwise waits for a \
+                     disk or a lock of the kernel.\n\n\
+                     | readers | time | user | kernel | without a processor | waits for other threads | sleeps otherwise |\n\
+                     |---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for (way, readers) in readers.iter().enumerate() {
+        let share = |of: fn(&reading::Shares) -> f64| turns.tally(way, |read| of(&read.shares())).median * 100.0;
+        let _ = writeln!(
+            table,
+            "| {readers} | {} | {:.0} % | {:.0} % | {:.0} % | {:.0} % | {:.0} % |",
+            milliseconds(turns.tally(way, |read| read.ms).median),
+            share(|shares| shares.user),
+            share(|shares| shares.system),
+            share(|shares| shares.runnable),
+            share(|shares| shares.others),
+            share(|shares| shares.kernel)
+        );
+    }
+    table
+}
+
+/// Computing.
+impl Experiments {
+    /// The numbers of workers to try: those of the paper, up to four times the processors, or twice if it is quick.
+    fn workers(&self, paper: &[(u64, f64)]) -> Vec<u64> {
+        let most = self.processors.max(2) * if self.quick { 2 } else { 4 };
+        paper.iter().map(|(workers, _)| *workers).filter(|workers| *workers <= most).collect()
+    }
+
+    /// Counts 1000F1000C with the numbers of workers of a table, and as the engine plans it.
+    fn count_small(&mut self, algorithm: &str, paper: &'static [(u64, f64)]) -> Result<(Scaling, Computed), Failure> {
+        let folder = self.files.make(SMALL)?;
+        let mut ways = vec![way(PLANNED, "", &folder)?];
+        for workers in self.workers(paper) {
+            ways.push(way(workers.to_string(), &format!("--workers {workers}"), &folder)?);
+        }
+        let computed = computing::measure(algorithm, ways, self.rounds)?;
+        Ok((Scaling { paper, here: computed.by_workers(), processors: self.processors }, computed))
+    }
+
+    fn table_5(&mut self) -> Result<Answer, Failure> {
+        let (scaling, computed) = self.count_small("brute", BRUTE_SMALL)?;
+        let verdict = verdicts::computation_scales(&scaling.uncrowded());
+        Ok(answer_of_small(&scaling, &computed, verdict, "table 5"))
+    }
+
+    fn table_6(&mut self) -> Result<Answer, Failure> {
+        let (scaling, computed) = self.count_small("tree", TREE_SMALL)?;
+        let verdict = verdicts::nothing_to_share(scaling.best_speed_up());
+        Ok(answer_of_small(&scaling, &computed, verdict, "table 6"))
+    }
+
+    /// Counts with the tree: with reading for each number of workers, and without for one and for all processors.
+    fn trees(&mut self) -> Result<&Computed, Failure> {
+        if self.trees.is_none() {
+            let size = if self.quick { Size { files: 100, ..MIDDLE } } else { MIDDLE };
+            let folder = self.files.make(size)?;
+            let one = folder.join("00000.txt");
+            let mut ways = Vec::new();
+            for workers in self.workers(TREE_MIDDLE) {
+                ways.push(way(workers.to_string(), &format!("--workers {workers}"), &folder)?);
+            }
+            let constant = format!("--workers {} --constant {}", self.processors, self.files.count());
+            ways.push(way(WITHOUT, &constant, &one)?);
+            if ways.iter().all(|way| way.name != self.processors.to_string()) {
+                ways.push(way(self.processors.to_string(), &format!("--workers {}", self.processors), &folder)?);
+            }
+            self.trees = Some(computing::measure("tree", ways, self.rounds)?);
+        }
+        Ok(self.trees.as_ref().expect("it was measured above"))
+    }
+
+    fn tree_scaling(&mut self) -> Result<Scaling, Failure> {
+        let mut here = self.trees()?.by_workers();
+        here.sort_by_key(|(workers, _)| *workers);
+        Ok(Scaling { paper: TREE_MIDDLE, here, processors: self.processors })
+    }
+
+    fn table_7(&mut self) -> Result<Answer, Failure> {
+        let scaling = self.tree_scaling()?;
+        let verdict = verdicts::tree_saturates(&scaling.uncrowded(), self.processors);
+        let told = told_of_paper("table 7", TREE_MIDDLE);
+        let found = format!("{} {ENGINE}\n\n{}{told}", self.files.told(MIDDLE), scaling.table("workers"));
+        let computed = self.trees()?;
+        Ok(scaling.attach(Answer::new(found, allowed(computed.rounds, computed.load, verdict)), "table-7"))
+    }
+
+    fn without_reading(&mut self) -> Result<Answer, Failure> {
+        let processors = self.processors.to_string();
+        let computed = self.trees()?;
+        let (Some(with), Some(without)) = (computed.of(&processors), computed.of(WITHOUT)) else {
+            return Ok(Answer::new("", Verdict::Undecided("there are no runs".into())));
+        };
+        let verdict = allowed(computed.rounds, computed.load, verdicts::same_without_reading(&with, &without));
+        let [with, without] = [with, without].map(|tally| milliseconds(tally.median));
+        let found = format!(
+            "With {processors} workers, {with} with reading, and {without} with `--constant`, which keeps one file in memory and counts it \
+             as often."
+        );
+        Ok(Answer::new(found, verdict))
+    }
+
+    fn bandwidth(&mut self) -> Result<Answer, Failure> {
+        let scaling = self.tree_scaling()?;
+        let fastest =
+            scaling.uncrowded().into_iter().filter_map(|(workers, _)| Some((workers, scaling.median_ms(workers)?)));
+        let Some((workers, ms)) = fastest.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+            return Ok(Answer::new("", Verdict::Undecided("there are no runs".into())));
+        };
+        tell(format_args!("the memory bandwidth of {workers} threads"));
+        let card = Card::here();
+        let plan = Measurements::new(&card, Path::new("/"));
+        let used = &card.topology.allowed[..(workers as usize).min(card.topology.allowed.len())];
+        let rates = stream::measure(used, plan.array_bytes, 3);
+        let per_byte = Algorithm::Tree.traffic();
+        let bytes = per_byte * self.files.count() * MIDDLE.characters;
+        let (traffic, rate) = (bytes as f64 / (ms / 1e3), rates.copy.max(rates.read));
+        let found = format!(
+            "With {workers} worker{} at most {:.2} GB/s pass between caches and memory ({per_byte} bytes for each byte of the input, as \
+             estimated from the code; less where the tree stays in a cache). As many threads read or copy {:.1} GB/s.",
+            if workers == 1 { "" } else { "s" },
+            traffic / 1e9,
+            rate / 1e9
+        );
+        let computed = self.trees()?;
+        Ok(Answer::new(found, allowed(computed.rounds, computed.load, verdicts::memory_limits(traffic, rate))))
+    }
+}
+
+const PLANNED: &str = "the plan";
+const WITHOUT: &str = "without reading";
+const ENGINE: &str = "Time of the job, without the start of the process.";
+
+fn answer_of_small(scaling: &Scaling, computed: &Computed, verdict: Verdict, table: &'static str) -> Answer {
+    let told = told_of_paper(table, scaling.paper);
+    let planned = computed.of(PLANNED).map_or_else(String::new, |tally| {
+        format!("\nLeft to itself, the engine takes {}.\n", milliseconds(tally.median))
+    });
+    let found = format!("1000F1000C, as in the paper. {ENGINE}\n\n{}{planned}{told}", scaling.table("workers"));
+    let answer = Answer::new(found, allowed(computed.rounds, computed.load, verdict));
+    scaling.attach(answer, &table.replace(' ', "-"))
+}
