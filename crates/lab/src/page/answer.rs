@@ -1,8 +1,8 @@
-//! What was found here.
+//! The finding of this machine on one figure or table.
 
 /// The answer of an experiment to one figure or table.
 pub struct Answer {
-    /// What was found, in Markdown: a sentence, or a table.
+    /// The finding, in Markdown: a sentence, or a table.
     pub found: String,
     pub verdict: Verdict,
     /// Files to write beside the page: their name and their content. A name that ends in `.svg` is shown on the page.

@@ -9,9 +9,9 @@ use super::Answer;
 pub struct Item<R> {
     /// `figure 7`, `table 2` or `slide 9`.
     pub label: &'static str,
-    /// What it shows.
+    /// The subject of the picture or the table.
     pub title: &'static str,
-    /// What the paper found, with its numbers.
+    /// The finding of the paper, with its numbers.
     pub paper: &'static str,
     /// When it is said that this machine agrees, fixed before anything runs. Empty for a drawing.
     pub agrees_if: &'static str,
