@@ -6,8 +6,9 @@
 //!  generate     input for the applications, from a seed
 //!  workloads    the applications as command lines, each with an input
 //!  compare      runs strategies in turn, and reports which is the fastest
+//!  page         a page for each paper
 //!  mr_search    MR-Search: memory of pages, allocators, messages
-//!  dmr          DMR: workers, buffers, combiners and exchange
+//!  dmr          DMR: its page, and a small MapReduce for it
 //!  bottlenecks  thread bottlenecks: readers of their own
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
 //!  experiment   the comparisons of DMR and MR-Search in one report
@@ -21,6 +22,7 @@ mod ops;
 mod generate;
 mod workloads;
 mod compare;
+mod page;
 mod mr_search;
 mod dmr;
 mod bottlenecks;
@@ -47,10 +49,13 @@ struct Command {
 #[derive(Subcommand)]
 enum What {
     Experiment(experiment::Experiment),
+    Dmr(dmr::command::Dmr),
     Palindromes(Box<bottlenecks::palindromes::Palindromes>),
     Simulate(bandwidth::simulate::Simulate),
     Generate(generate::Generate),
     Terasort(ops::terasort::Terasort),
+    #[command(hide = true)]
+    DmrModel(dmr::model::command::Model),
     #[command(hide = true)]
     HandOver(mr_search::hand_over::HandOver),
     /// Run an application of Gristmill, as experiments do
@@ -64,10 +69,12 @@ enum What {
 fn main() -> ExitCode {
     let run = |command: Command| match command.what {
         What::Experiment(experiment) => experiment.run(),
+        What::Dmr(page) => page.run(),
         What::Palindromes(palindromes) => palindromes.run(),
         What::Simulate(simulate) => simulate.run(),
         What::Generate(generate) => generate.run(),
         What::Terasort(terasort) => terasort.run(),
+        What::DmrModel(model) => model.run(),
         What::HandOver(hand_over) => hand_over.run(),
         What::Application { application } => application.run(),
     };

@@ -2,6 +2,8 @@
 
 #[path = "../../cli/tests/command/mod.rs"]
 mod command;
+#[path = "lab/dmr.rs"]
+mod dmr;
 #[path = "lab/experiment.rs"]
 mod experiment;
 #[path = "lab/generate.rs"]

@@ -1,4 +1,4 @@
-//! Memory that processes share piece by piece: a window shows one piece at a time, and is moved to another by mapping it.
+//! Memory that processes share piece by piece. A window shows one piece, and is moved to another by mapping it.
 //!
 //! ```text
 //!   Pieces     a file in memory, cut into pieces of equal size

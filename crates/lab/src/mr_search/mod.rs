@@ -6,6 +6,6 @@
 //!  comparisons  the strategies that are compared
 //! ```
 
-mod allocator;
+pub mod allocator;
 pub mod hand_over;
 pub mod comparisons;
