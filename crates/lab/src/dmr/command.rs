@@ -31,7 +31,7 @@ Examples:
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum InputSize {
-    /// A tenth to a third of the paper's
+    /// Smaller: 8 to 200 MB for each application
     #[default]
     Smaller,
     /// That of the paper's table 1

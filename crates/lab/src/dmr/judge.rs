@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn times_whose_middle_halves_overlap_are_level() {
-        let [a, b, c] = [[1.0, 1.1, 1.2], [1.15, 1.16, 1.3], [2.0, 2.1, 2.2]].map(|times| Tally::of(&times));
+        let [a, b, c] = [[1.0, 1.1, 1.2], [1.1, 1.16, 1.3], [2.0, 2.1, 2.2]].map(|times| Tally::of(&times));
         assert_eq!(Contrast::of(&a, &b), Contrast::Level);
         assert_eq!([Contrast::of(&a, &c), Contrast::of(&c, &a)], [Contrast::Faster, Contrast::Slower]);
     }

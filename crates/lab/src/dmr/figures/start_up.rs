@@ -79,8 +79,10 @@ pub fn figure_20(experiments: &mut Experiments) -> Result<Answer, Failure> {
     let rounds = experiments.rounds;
     let scaling = experiments.scaling()?;
     let phoenix = starts(scaling, System::PhoenixCombined);
-    let found =
-        format!("Seconds until all map threads had been started:\n\n{}", by_workers("application", cells(&phoenix)));
+    let found = format!(
+        "Seconds until all map threads had been started; figure 19 has the engine:\n\n{}",
+        by_workers("application", cells(&phoenix))
+    );
     let verdict = judged(rounds, worst(scaling.iter().map(|(_, runs)| &runs.load)), || {
         let [least, most] = bounds(&phoenix);
         Verdict::of(most <= PHOENIX_MOST, || {
