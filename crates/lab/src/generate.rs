@@ -64,7 +64,7 @@ pub enum Dataset {
     KMeans,
     /// A square matrix (.npy) of 200, 1000, 4000 rows
     Pca,
-    /// Two square matrices (.npy) of 400, 1000, 4000 rows
+    /// Two square matrices (.npy) of 400, 1000, 2000 rows
     MatrixMultiply,
     /// TeraSort records: 16, 100, 1000 MB
     Sort,
@@ -162,7 +162,7 @@ impl Generator<'_> {
             }
             Dataset::Pca => vec![self.file(path(".npy"), |to| square(to, rng, of_size([200, 1000, 4000])))?],
             Dataset::MatrixMultiply => {
-                let rows = of_size([400, 1000, 4000]);
+                let rows = of_size([400, 1000, 2000]);
                 let mut factor = |end| self.file(path(end), |to| square(to, rng, rows));
                 vec![factor("-left.npy")?, factor("-right.npy")?]
             }

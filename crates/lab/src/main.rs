@@ -9,7 +9,7 @@
 //!  page         a page for each paper, with a verdict for each figure and table
 //!  ops          OPS: recorded runs of the Spark plugin, records to sort
 //!  mr_search    MR-Search: a MapReduce with any source of memory, and messages
-//!  dmr          DMR: workers, buffers, combiners and exchange
+//!  dmr          DMR: its page, and a small MapReduce for it
 //!  bottlenecks  thread bottlenecks: reading and computing with any number of threads
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
 //!  experiment   the comparisons of DMR and MR-Search in one report
@@ -51,6 +51,7 @@ struct Command {
 #[derive(Subcommand)]
 enum What {
     Experiment(experiment::Experiment),
+    Dmr(dmr::command::Dmr),
     Palindromes(Box<bottlenecks::palindromes::Palindromes>),
     Simulate(bandwidth::simulate::Simulate),
     Generate(generate::Generate),
@@ -60,6 +61,8 @@ enum What {
     MrSearch(mr_search::paper::MrSearch),
     #[command(hide = true)]
     MrSearchJob(mr_search::job::JobRun),
+    #[command(hide = true)]
+    DmrModel(dmr::model::command::Model),
     /// Run an application of Gristmill, as experiments do
     #[command(hide = true)]
     Application {
@@ -71,6 +74,7 @@ enum What {
 fn main() -> ExitCode {
     let run = |command: Command| match command.what {
         What::Experiment(experiment) => experiment.run(),
+        What::Dmr(page) => page.run(),
         What::Palindromes(palindromes) => palindromes.run(),
         What::Simulate(simulate) => simulate.run(),
         What::Generate(generate) => generate.run(),
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         What::Bottlenecks(bottlenecks) => bottlenecks.run(),
         What::MrSearch(mr_search) => mr_search.run(),
         What::MrSearchJob(job) => job.run(),
+        What::DmrModel(model) => model.run(),
         What::Application { application } => application.run(),
     };
     gristmill_cli::run_command(run, |_, _, _| None)

@@ -4,6 +4,8 @@
 mod command;
 #[path = "lab/bottlenecks.rs"]
 mod bottlenecks;
+#[path = "lab/dmr.rs"]
+mod dmr;
 #[path = "lab/experiment.rs"]
 mod experiment;
 #[path = "lab/generate.rs"]

@@ -4,6 +4,7 @@
 //! kernel makes, or the processor. The rooms:
 //!
 //! - [`Region`]: the one piece of memory that all workers share, at one address in all of them;
+//! - [`Window`]: a view of one piece of shared memory at a time, moved by mapping;
 //! - [`PrivateView`]: copy-on-write memory of one worker, and the OS pages that it has changed;
 //! - [`signals`]: what signals do, in this process and in programs that it starts;
 //! - [`process`]: starting a worker by fork, watching it, and its cause of death; ending a tree of processes;
@@ -59,6 +60,8 @@ pub mod stop;
 pub mod usage;
 pub mod vectors;
 pub mod wake;
+mod window;
 
 pub use private::{Original, PrivateView};
 pub use region::Region;
+pub use window::{Pieces, Window};

@@ -20,7 +20,7 @@ mod shell;
 pub mod subject;
 pub mod comparison;
 pub mod trial;
-mod verdict;
+pub mod verdict;
 mod chart;
 pub mod conclusion;
 pub mod report;

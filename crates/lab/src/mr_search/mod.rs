@@ -19,7 +19,7 @@
 //!  comparisons  the engine's own choice: memory of pages
 //! ```
 
-mod allocator;
+pub mod allocator;
 mod supply;
 mod table;
 mod jobs;

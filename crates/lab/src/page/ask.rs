@@ -19,6 +19,10 @@ pub struct Ask {
     #[arg(long, value_name = "N", group = "only")]
     slide: Option<u32>,
 
+    /// Only this section of the paper, such as 4.2
+    #[arg(long, value_name = "N", group = "only")]
+    section: Option<String>,
+
     /// How often each measurement is repeated; fewer than three give no verdict
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
@@ -36,6 +40,7 @@ impl Ask {
     /// Returns the label of the one item that is asked for, or nothing if all are.
     pub fn only(&self) -> Option<String> {
         let kinds = [("figure", self.figure), ("table", self.table), ("slide", self.slide)];
-        kinds.iter().find_map(|(kind, number)| number.map(|number| format!("{kind} {number}")))
+        let numbered = kinds.iter().find_map(|(kind, number)| number.map(|number| format!("{kind} {number}")));
+        numbered.or_else(|| self.section.as_ref().map(|number| format!("section {number}")))
     }
 }

@@ -75,6 +75,7 @@ fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
         "generate kmeans --force -o made",
         "generate small-files --force -o made",
         "experiment --quick --rounds 1 --only isolation --apps word-count -o made",
+        "dmr --figure 2",
         "palindromes --readers 1 text",
         "simulate --quick --rounds 1",
         "ops",
