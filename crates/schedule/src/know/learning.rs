@@ -4,6 +4,9 @@ use crate::know::phases::Similarity;
 
 /// The coverage from which a program's profile is used.
 pub const COVERAGE_MIN: f64 = 0.8;
+/// The coverage below which a profile that was used is not used any more (beyond the paper). One new phase more or less
+/// would change the order of all programs otherwise.
+pub const COVERAGE_KEPT: f64 = 0.6;
 /// A program that ran for a smaller share of the quantum has too few samples to determine its phase.
 pub const RAN_MIN: f64 = 0.1;
 

@@ -193,9 +193,9 @@ impl Store {
         })
     }
 
-    /// Returns the coverage of a program, from 0 to 1.
+    /// Returns the coverage of a program, from 0 to 1, with the phases that have a neighbour's estimates.
     pub fn coverage(&self, build: &str) -> f64 {
-        self.programs.get(build).map_or(0.0, |program| program.phases.coverage())
+        self.programs.get(build).map_or(0.0, |program| program.phases.coverage_with_neighbours())
     }
 }
 
