@@ -129,6 +129,12 @@ impl Phases {
         if phase.rate.valid { Some(phase) } else { self.neighbours[place].map(|(neighbour, _)| &self.table[neighbour]) }
     }
 
+    /// Returns the instructions per microsecond of a phase when the program is alone: its own or its neighbour's, and
+    /// the slower ones beside other programs if neither is known.
+    pub fn rate(&self, place: usize) -> Option<f64> {
+        Some(self.known(place).or(self.table.get(place))?.rate.mean)
+    }
+
     /// Returns the demand of a phase, its own or its neighbour's; `None` if neither is known.
     pub fn demand(&self, place: usize) -> Option<f64> {
         self.known(place).map(|phase| phase.bandwidth.mean)

@@ -152,8 +152,8 @@ impl KnownInput {
 
 /// `C_alone = sum_q I_q / IPC_phase(q)`: the time alone of these instructions, by phase (the paper's equation 4).
 pub fn alone_us(instructions: &BTreeMap<usize, f64>, phases: &Phases) -> f64 {
-    let time_us = |(phase, count): (&usize, &f64)| match phases.get(*phase) {
-        Some(phase) if phase.rate.mean > 0.0 => count / phase.rate.mean,
+    let time_us = |(phase, count): (&usize, &f64)| match phases.rate(*phase) {
+        Some(rate) if rate > 0.0 => count / rate,
         _ => 0.0,
     };
     instructions.iter().map(time_us).sum()
