@@ -6,6 +6,7 @@
 //!  generate     input for the applications, from a seed
 //!  workloads    the applications as command lines, each with an input
 //!  compare      runs strategies in turn, and reports which is the fastest
+//!  page         a page for each paper: its figures, the answers and the verdicts
 //!  mr_search    MR-Search: memory of pages, allocators, messages
 //!  dmr          DMR: workers, buffers, combiners and exchange
 //!  bottlenecks  thread bottlenecks: readers of their own
@@ -21,6 +22,7 @@ mod ops;
 mod generate;
 mod workloads;
 mod compare;
+mod page;
 mod mr_search;
 mod dmr;
 mod bottlenecks;
@@ -48,7 +50,7 @@ struct Command {
 enum What {
     Experiment(experiment::Experiment),
     Palindromes(Box<bottlenecks::palindromes::Palindromes>),
-    Simulate(bandwidth::simulate::Simulate),
+    Bandwidth(bandwidth::items::Bandwidth),
     Generate(generate::Generate),
     Terasort(ops::terasort::Terasort),
     #[command(hide = true)]
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
     let run = |command: Command| match command.what {
         What::Experiment(experiment) => experiment.run(),
         What::Palindromes(palindromes) => palindromes.run(),
-        What::Simulate(simulate) => simulate.run(),
+        What::Bandwidth(bandwidth) => bandwidth.run(),
         What::Generate(generate) => generate.run(),
         What::Terasort(terasort) => terasort.run(),
         What::HandOver(hand_over) => hand_over.run(),
