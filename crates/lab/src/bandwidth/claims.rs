@@ -15,7 +15,7 @@ pub struct Claim {
     pub paper: Option<f64>,
     /// When it holds here.
     pub expected: Expected,
-    /// What was found, in each round.
+    /// The values that were found, one of each round.
     pub here: Vec<f64>,
 }
 

@@ -158,6 +158,11 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// Returns the mean of a number over groups.
+pub fn over<'g>(groups: impl IntoIterator<Item = &'g Comparison>, number: impl Fn(&Comparison) -> f64) -> f64 {
+    mean(&groups.into_iter().map(number).collect::<Vec<f64>>())
+}
+
 /// Runs a group with each method and in the system's order. `store` holds what was learned before.
 pub fn compare(
     ground: Ground,
@@ -306,8 +311,8 @@ mod tests {
         }
     }
 
-    /// Groups ran unchosen for most of forty executions, because new phases closed the gate of coverage. What is left to
-    /// learn is little, so a fall of a thousandth is none.
+    /// Groups ran unchosen for most of forty executions, because new phases closed the gate of coverage. Little is left
+    /// to learn, so a fall of a thousandth is none.
     #[test]
     fn neither_coverage_nor_accuracy_falls_with_executions_and_all_of_them_are_chosen() {
         let compared = compared(5, Executions { learning: 8, other: 1 });

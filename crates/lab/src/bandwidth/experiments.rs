@@ -19,7 +19,7 @@ use super::table_2::{Covered, LOADS, table_2};
 
 /// The extent of one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
+pub struct RoundSize {
     /// The number of executions of each group.
     pub executions: Executions,
     /// The number of executions of each program, on average, until it is given up as not covered.
@@ -33,9 +33,9 @@ pub struct Extent {
     pub scale: (usize, usize),
 }
 
-impl Extent {
+impl RoundSize {
     /// The paper's extent: ten groups, forty executions.
-    pub const WHOLE: Extent = Extent {
+    pub const WHOLE: RoundSize = RoundSize {
         executions: Executions { learning: 40, other: 10 },
         executions_max: 100,
         training: (20, 2),
@@ -44,7 +44,7 @@ impl Extent {
     };
 
     /// A first look.
-    pub const QUICK: Extent = Extent {
+    pub const QUICK: RoundSize = RoundSize {
         executions: Executions { learning: 8, other: 3 },
         executions_max: 15,
         training: (4, 1),
@@ -64,7 +64,7 @@ const SEED_RANDOM: u64 = 0x0066_7265_7368;
 /// Each round makes programs, training and random groups of its own, from a seed of its own. All of it follows from the
 /// first seed, except for [`Costs`], which are measured.
 pub struct Experiments {
-    pub extent: Extent,
+    pub size: RoundSize,
     pub seeds: Vec<u64>,
     learned: Vec<Learning>,
     compared: Vec<Compared>,
@@ -91,9 +91,9 @@ pub struct Compared {
 
 impl Experiments {
     /// Prepares as many rounds as there are seeds.
-    pub fn new(extent: Extent, seeds: Vec<u64>) -> Experiments {
+    pub fn new(size: RoundSize, seeds: Vec<u64>) -> Experiments {
         let (learned, compared, costs, small) = Default::default();
-        Experiments { extent, seeds, learned, compared, costs, small }
+        Experiments { size, seeds, learned, compared, costs, small }
     }
 
     /// Returns the points of figure 3, of the first round.
@@ -105,7 +105,7 @@ impl Experiments {
     pub fn costs(&mut self) -> &[Costs] {
         for number in self.costs.len()..self.seeds.len() {
             tell(format_args!("round {} of {}: what the scheduler costs", number + 1, self.seeds.len()));
-            self.costs.push(figure_5(self.extent.scale, self.seeds[number]));
+            self.costs.push(figure_5(self.size.scale, self.seeds[number]));
         }
         &self.costs
     }
@@ -118,7 +118,7 @@ impl Experiments {
             let round = format!("round {} of {}", number + 1, self.seeds.len());
             tell(format_args!("{round}: programs are executed until they are known, under three loads"));
             let found = in_parallel(&LOADS, |(load, count)| {
-                let (rows, store) = table_2(Ground::paper(), &programs, *count, self.extent.executions_max, seed);
+                let (rows, store) = table_2(Ground::paper(), &programs, *count, self.size.executions_max, seed);
                 (*load, rows, store)
             });
             let store = found.iter().find(|(load, ..)| *load == LEARNED_AT).map(|(.., store)| store.clone());
@@ -136,17 +136,17 @@ impl Experiments {
             let round = format!("round {} of {}", number + 1, self.seeds.len());
             let ground = Ground::paper();
             tell(format_args!("{round}: the offline method is trained"));
-            let (groups, rounds) = self.extent.training;
+            let (groups, rounds) = self.size.training;
             let (correction, _) = train(ground, programs, groups, rounds, seed ^ SEED_TRAINING);
             let mut rng = Rng::with_seed(seed ^ SEED_RANDOM);
-            let (listed, random) = self.extent.groups;
+            let (listed, random) = self.size.groups;
             let paper = GROUPS[..listed].iter().map(|group| Team::new(group.name, programs, &group.members()));
             let random = (1..=random)
                 .map(|number| Team::random(&format!("random {number}"), programs, ground.processors, &mut rng));
             let teams: Vec<Team> = paper.chain(random).collect();
             let mut compared = in_parallel(&teams, |team| {
                 tell(format_args!("{round}: {}, {} programs", team.name, team.programs.len()));
-                compare(ground, team, store, correction, self.extent.executions, seed)
+                compare(ground, team, store, correction, self.size.executions, seed)
             });
             let random = compared.split_off(listed);
             self.compared.push(Compared { groups: compared, random });
@@ -157,7 +157,7 @@ impl Experiments {
     /// Returns small groups with their least possible times.
     pub fn small(&mut self) -> &[Small] {
         if self.small.is_empty() {
-            self.small = small_groups(self.extent.executions.other as u64);
+            self.small = small_groups(self.size.executions.other as u64);
         }
         &self.small
     }

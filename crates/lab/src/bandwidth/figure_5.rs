@@ -1,8 +1,8 @@
 //! Figure 5: what the scheduler costs, measured on the machine that simulates.
 //!
 //! The paper runs eight instances of each program at the same time under its scheduler and under Linux. The difference
-//! is 3.19 % of the time: 0.98 % for the samples, 2.21 % for the scheduler, of which the choice of programs is less than
-//! 0.2 %. The simulated machine takes its samples at once, so only the scheduler's own part is measured: it is the same
+//! is 3.19 % of the time: 0.98 % for the samples, 2.21 % for the scheduler, of which the choice of programs is less
+//! than 0.2 %. Samples cost the simulated machine nothing, so only the scheduler's own part is measured: it is the same
 //! code that runs in `gristmill batch`.
 
 use std::time::Duration;

@@ -4,7 +4,7 @@ use clap::Args;
 use gristmill_cli::Failure;
 
 use super::answers;
-use super::experiments::{Experiments, Extent};
+use super::experiments::{Experiments, RoundSize};
 use crate::page::{Answer, Ask, Item, Paper, Verdict};
 
 /// Repeat the experiments about bandwidth-aware scheduling (Xu, Wu and Feng)
@@ -31,9 +31,9 @@ Examples:
 
 impl Bandwidth {
     pub fn run(&self) -> Result<(), Failure> {
-        let extent = if self.ask.quick { Extent::QUICK } else { Extent::WHOLE };
+        let size = if self.ask.quick { RoundSize::QUICK } else { RoundSize::WHOLE };
         let seeds = (0..self.ask.rounds).map(|round| self.seed.wrapping_add(round.into())).collect();
-        PAPER.answer(&self.ask, &mut Experiments::new(extent, seeds))
+        PAPER.answer(&self.ask, &mut Experiments::new(size, seeds))
     }
 }
 

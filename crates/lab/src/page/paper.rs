@@ -53,7 +53,7 @@ impl<R> Paper<R> {
         let chosen: Vec<&Item<R>> = self.items.iter().filter(|item| item.label == only).collect();
         if chosen.is_empty() {
             let labels: Vec<&str> = self.items.iter().map(|item| item.label).collect();
-            return Err(Failure::Usage(format!("{} has no {only}; it has {}", self.name, labels.join(", ")).into()));
+            return Err(Failure::Usage(format!("{} has no {only}; it has {}", self.name, labels.join(", "))));
         }
         Ok(chosen)
     }

@@ -396,7 +396,7 @@ mod tests {
     /// In a contended quantum a new phase is unknown, and its bandwidth too small.
     #[test]
     fn the_forecast_of_a_phase_that_was_never_seen_alone_is_that_of_its_neighbour_or_of_the_program() {
-        for (addresses, demand) in [(vec![vec![0; 70], vec![640; 30]].concat(), 60.0), (vec![6400; 100], 60.0 * 0.9)] {
+        for (addresses, demand) in [([vec![0; 70], vec![640; 30]].concat(), 60.0), (vec![6400; 100], 60.0 * 0.9)] {
             let mut learned = learned();
             learned.begin(&arrival(0, "a"));
             (0..9).for_each(|_| learned.learn(&quantum(vec![ran(0, 1000.0, 60.0, 0)]), &LIMITS));

@@ -18,8 +18,8 @@ pub struct Phase {
 
 /// All phases of a program. A phase is identified by its place, which never changes.
 ///
-/// A phase without a valid estimate has a *neighbour*: the nearest phase that has one, if both execute the same code for
-/// the greater part of their time (beyond the paper). Such a phase is mostly a quantum in which one piece of code
+/// A phase without a valid estimate has a *neighbour*: the nearest phase that has one, if both execute the same code
+/// for the greater part of their time (beyond the paper). Such a phase is mostly a quantum in which one piece of code
 /// followed another, and each execution finds new ones. Without neighbours, a program that was covered by its first
 /// executions would not be any more after later ones.
 #[derive(Clone, Debug, Default)]

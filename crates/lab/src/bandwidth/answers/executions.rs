@@ -6,12 +6,11 @@ use gristmill_cli::Failure;
 use gristmill_report::plane::{Axis, Line};
 
 use crate::bandwidth::claims::{Claim, Expected, median, table, verdict};
-use crate::bandwidth::comparison::{Comparison, Execution, Method, mean};
+use crate::bandwidth::comparison::{Comparison, Execution, Method, mean, over};
 use crate::bandwidth::experiments::{Compared, Experiments};
+use crate::bandwidth::paper::{is_legible, marked};
 use crate::bandwidth::pictures::{percents, picture};
 use crate::page::Answer;
-
-use super::{is_legible, marked, over};
 
 /// Returns a number of the first quarter and of the last quarter of a group's executions.
 fn ends(group: &Comparison, number: impl Fn(&Execution) -> f64) -> [f64; 2] {

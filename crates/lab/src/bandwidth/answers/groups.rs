@@ -7,11 +7,9 @@ use gristmill_cli::Failure;
 use crate::bandwidth::comparison::Team;
 use crate::bandwidth::experiments::Experiments;
 use crate::bandwidth::group::Programs;
-use crate::bandwidth::paper::{ALONE_US, GROUPS};
+use crate::bandwidth::paper::{ALONE_US, GROUPS, marked};
 use crate::bandwidth::simulation::Ground;
 use crate::page::{Answer, Verdict};
-
-use super::marked;
 
 /// The tolerance of an ideal average bandwidth.
 const OFF_MAX: f64 = 0.1;

@@ -85,8 +85,8 @@ pub fn table_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
 
 /// Formats the rows of table 2.
 fn each_program(learned: &[Learning]) -> String {
-    let mut text = format!(
-        "\nExecutions until known (accuracy then), medians of the rounds:\n\n| program | demand | phases in the paper, here | low in the paper |"
+    let mut text = String::from(
+        "\nExecutions until known (accuracy then), medians of the rounds:\n\n| program | demand | phases in the paper, here | low in the paper |",
     );
     LOADS.iter().for_each(|(load, count)| write!(text, " {load}: {count} of 8 |").expect("a string takes everything"));
     text += "\n|---|---|---|---|---|---|---|\n";

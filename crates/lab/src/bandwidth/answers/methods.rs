@@ -6,13 +6,12 @@ use gristmill_cli::Failure;
 use gristmill_report::plane::{Axis, Dot, Line};
 
 use crate::bandwidth::claims::{Claim, Expected, median, spread, table, verdict};
-use crate::bandwidth::comparison::{Comparison, Execution, METHODS, Method};
+use crate::bandwidth::comparison::{Comparison, Execution, METHODS, Method, over};
 use crate::bandwidth::experiments::{Compared, Experiments};
 use crate::bandwidth::oracle::Small;
+use crate::bandwidth::paper::{is_legible, marked};
 use crate::bandwidth::pictures::{percents, picture};
 use crate::page::Answer;
-
-use super::{is_legible, marked, over};
 
 /// The paper's mean gains over its ten groups, in percent.
 const IN_THE_PAPER: [(Method, f64); 3] = [(Method::Offline, 2.89), (Method::Across, 3.73), (Method::Exact, 7.42)];

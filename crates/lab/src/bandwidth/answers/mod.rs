@@ -23,39 +23,21 @@ pub use learning::{figure_6, table_2};
 pub use methods::figure_8;
 pub use overhead::figure_5;
 
-use super::comparison::{Comparison, mean};
-use super::paper::GROUPS;
-
-/// Returns the mean of a number over groups.
-fn over<'g>(groups: impl IntoIterator<Item = &'g Comparison>, number: impl Fn(&Comparison) -> f64) -> f64 {
-    mean(&groups.into_iter().map(number).collect::<Vec<f64>>())
-}
-
-/// Returns whether most members of a group of table 3 are those of the paper.
-fn is_legible(name: &str) -> bool {
-    GROUPS.iter().any(|group| group.name == name && group.is_legible())
-}
-
-/// Returns the name of a group, marked if most of its members had to be made up.
-fn marked(name: &str) -> String {
-    if is_legible(name) { name.to_owned() } else { format!("{name}*") }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
     use crate::bandwidth::comparison::Executions;
-    use crate::bandwidth::experiments::{Experiments, Extent};
+    use crate::bandwidth::experiments::{Experiments, RoundSize};
     use crate::page::Verdict;
 
     /// The gains on the page follow from the rows beside it.
     #[test]
     fn figures_7_and_8_agree_with_their_rows_and_each_claim_is_judged() {
         let executions = Executions { learning: 2, other: 1 };
-        let extent = Extent { executions, executions_max: 5, training: (1, 1), groups: (2, 1), scale: (40, 8) };
-        let mut experiments = Experiments::new(extent, vec![3]);
+        let size = RoundSize { executions, executions_max: 5, training: (1, 1), groups: (2, 1), scale: (40, 8) };
+        let mut experiments = Experiments::new(size, vec![3]);
         let [seven, eight] = [figure_7, figure_8].map(|ask| ask(&mut experiments).expect("an answer"));
         assert_eq!(seven.verdict, Verdict::Undecided("1 of 3 rounds".into()));
         let rows = seven.files.iter().find(|(name, _)| name == "figure-7.csv").map(|(_, rows)| rows).expect("rows");
@@ -95,13 +77,5 @@ mod tests {
             assert_eq!(judged.count(), claims, "{}", answer.found);
             assert!(!answer.found.contains("NaN") && !answer.found.contains("inf"), "{}", answer.found);
         }
-    }
-
-    #[test]
-    fn the_groups_that_are_made_up_for_the_most_part_are_the_last_two() {
-        let names: Vec<String> =
-            GROUPS.iter().map(|group| marked(group.name)).filter(|name| name.ends_with('*')).collect();
-        assert_eq!(names, ["WL#09*", "WL#10*"]);
-        assert_eq!([0, 1, 9].map(|at| GROUPS[at].made_up()), [2, 0, 27]);
     }
 }
