@@ -281,10 +281,10 @@ mod tests {
     use crate::bandwidth::paper::{ALONE_US, GROUPS};
     use crate::bandwidth::table_2::table_2;
 
-    /// Programs, and what twenty executions of each under a medium load tell of them.
+    /// Programs, and what fifteen executions of each under a medium load tell of them.
     static LEARNED: LazyLock<(Programs, Store)> = LazyLock::new(|| {
         let programs = Programs::new(1, ALONE_US);
-        let (_, store) = table_2(Ground::paper(), &programs, 4, 20, 1);
+        let (_, store) = table_2(Ground::paper(), &programs, 4, 15, 1);
         (programs, store)
     });
 
@@ -315,13 +315,13 @@ mod tests {
     /// to learn, so a fall of a thousandth is none.
     #[test]
     fn neither_coverage_nor_accuracy_falls_with_executions_and_all_of_them_are_chosen() {
-        let compared = compared(5, Executions { learning: 8, other: 1 });
+        let compared = compared(5, Executions { learning: 6, other: 1 });
         let learned = &compared.methods[&Method::Across];
         let two = |from: usize, number: fn(&Execution) -> f64| {
             mean(&learned[from..from + 2].iter().map(number).collect::<Vec<f64>>())
         };
         for number in [|one: &Execution| one.coverage, |one: &Execution| one.accuracy] {
-            assert!(two(6, number) > two(0, number) - 0.001, "{learned:?}");
+            assert!(two(4, number) > two(0, number) - 0.001, "{learned:?}");
         }
         // The last programs have a processor each, and there is nothing to choose.
         assert!(
@@ -336,7 +336,7 @@ mod tests {
         let programs = Programs::new(1, ALONE_US);
         let team = Team::new(GROUPS[1].name, &programs, &GROUPS[1].members());
         let compared =
-            compare(ground, &team, &Store::default(), Polynomial::IDENTITY, Executions { learning: 2, other: 2 }, 1);
+            compare(ground, &team, &Store::default(), Polynomial::IDENTITY, Executions { learning: 1, other: 1 }, 1);
         let first = compared.methods[&Method::Across][0];
         assert_eq!(first.chosen, 0.0);
         let gain = compared.gains(Method::Across)[0];
@@ -345,9 +345,9 @@ mod tests {
 
     #[test]
     fn training_finds_a_target_below_the_ideal_average_for_used_bandwidths() {
-        let (correction, points) = train(Ground::paper(), &LEARNED.0, 4, 1, 5);
-        assert_eq!(points.len(), 4);
-        assert!(points.iter().map(|(ideal, best)| best / ideal).sum::<f64>() < 4.0, "{points:?}");
+        let (correction, points) = train(Ground::paper(), &LEARNED.0, 3, 1, 5);
+        assert_eq!(points.len(), 3);
+        assert!(points.iter().map(|(ideal, best)| best / ideal).sum::<f64>() < 3.0, "{points:?}");
         assert!(correction.at(110.0) > 30.0, "{correction:?}");
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn figures_7_and_8_agree_with_their_rows_and_each_claim_is_judged() {
         let executions = Executions { learning: 2, other: 1 };
-        let size = RoundSize { executions, executions_max: 5, training: (1, 1), groups: (2, 1), scale: (40, 8) };
+        let size = RoundSize { executions, executions_max: 3, training: (0, 0), groups: (2, 1), scale: (40, 8) };
         let mut experiments = Experiments::new(size, vec![3]);
         let [seven, eight] = [figure_7, figure_8].map(|ask| ask(&mut experiments).expect("an answer"));
         assert_eq!(seven.verdict, Verdict::Undecided("1 of 3 rounds".into()));
