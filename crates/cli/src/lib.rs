@@ -100,7 +100,9 @@ fn in_the_lab(words: &[OsString]) -> Option<&'static str> {
     let names = ["experiment", "generate", "terasort"];
     let (first, rest) = words.split_first()?;
     match rest {
-        [second, ..] if first == "batch" && second == "simulate" && !Path::new("simulate").exists() => Some("simulate"),
+        [second, ..] if first == "batch" && second == "simulate" && !Path::new("simulate").exists() => {
+            Some("bandwidth")
+        }
         _ if first == "palindromes" && rest.iter().any(is_readers) => Some("palindromes"),
         _ => names.into_iter().find(|name| first == name),
     }

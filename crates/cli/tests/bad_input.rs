@@ -40,7 +40,7 @@ fn a_subcommand_that_gristmill_lab_has_now_is_named() {
     for (arguments, lab) in [
         (&["experiment", "--quick"][..], "experiment"),
         (&["terasort", "validate"], "terasort"),
-        (&["batch", "simulate", "--seed", "1"], "simulate"),
+        (&["batch", "simulate", "--seed", "1"], "bandwidth"),
         (&["palindromes", "--readers=2", "text"], "palindromes"),
     ] {
         let complaint = complaint(&mut gristmill(arguments), 2);

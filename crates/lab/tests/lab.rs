@@ -1,5 +1,7 @@
 //! The command `gristmill-lab`.
 
+#[path = "lab/bandwidth.rs"]
+mod bandwidth;
 #[path = "../../cli/tests/command/mod.rs"]
 mod command;
 #[path = "lab/bottlenecks.rs"]
@@ -20,8 +22,6 @@ mod ops;
 mod pages;
 #[path = "lab/palindromes.rs"]
 mod palindromes;
-#[path = "lab/simulate.rs"]
-mod simulate;
 #[path = "../../cli/tests/command/survival.rs"]
 mod survival;
 #[path = "lab/terasort.rs"]

@@ -31,7 +31,7 @@ pub use know::estimate::Estimate;
 pub use know::execution::is_chosen;
 pub use know::knowledge::{Forecast, Knowledge, Order, Progress, Tally};
 pub use know::learned::Learned;
-pub use know::learning::{COVERAGE_MIN, Learning};
+pub use know::learning::{COVERAGE_KEPT, COVERAGE_MIN, Learning};
 pub use know::phases::{Phase, Phases, Similarity};
 pub use know::store::{Gain, KnownInput, KnownProgram, Recent, Store, Times, alone_us};
 pub use know::transitions::{Followed, Transitions};

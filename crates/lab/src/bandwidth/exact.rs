@@ -16,13 +16,22 @@ use super::simulation::{Cursor, Trace};
 pub struct Profiled {
     profiles: BTreeMap<Key, Arc<Trace>>,
     quantum_us: f64,
+    /// The bandwidth to fill, instead of the group's ideal average.
+    fill: Option<f64>,
     executions: BTreeMap<ProgramId, (Arc<Trace>, Cursor, Option<Progress>)>,
 }
 
 impl Profiled {
     /// Makes the knowledge of these programs.
     pub fn new(programs: &[(Key, Arc<Trace>)], quantum_us: f64) -> Profiled {
-        Profiled { profiles: programs.iter().cloned().collect(), quantum_us, executions: BTreeMap::new() }
+        let profiles = programs.iter().cloned().collect();
+        Profiled { profiles, quantum_us, fill: None, executions: BTreeMap::new() }
+    }
+
+    /// Chooses programs that fill this bandwidth, the peak of the memory, as earlier policies do (the paper's section
+    /// 2.1).
+    pub fn filling(self, peak: f64) -> Profiled {
+        Profiled { fill: Some(peak), ..self }
     }
 }
 
@@ -56,5 +65,9 @@ impl Knowledge for Profiled {
 
     fn progress(&self, id: ProgramId) -> Option<Progress> {
         self.executions.get(&id)?.2
+    }
+
+    fn target(&self, ideal_average: f64) -> f64 {
+        self.fill.unwrap_or(ideal_average)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use gristmill_schedule::{
@@ -63,14 +64,29 @@ impl Programs {
 pub struct Outcome<K> {
     /// The time from the arrival of all to the end of the last.
     pub makespan_us: f64,
-    /// The mean time from arrival to end.
-    pub turnaround_us: f64,
+    /// The share of their speed that programs lost to others while they ran.
+    pub lost: f64,
+    /// The share of the processors' time that was idle, which is most at the end.
+    pub idle: f64,
     /// The knowledge at the end.
     pub knowledge: K,
     /// The number of quanta by the reason of their decision.
     pub reasons: BTreeMap<Reason, u64>,
     /// The cost of decisions.
     pub cost: Cost,
+    /// The time that the scheduler itself took.
+    pub spent: Spent,
+}
+
+/// The time that the scheduler took on the machine that simulates, in all quanta.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// Time to decide which programs run.
+    pub deciding: Duration,
+    /// Time to learn from counts and samples.
+    pub learning: Duration,
+    /// The number of quanta.
+    pub quanta: u32,
 }
 
 /// Runs a group whose programs all arrive at once.
@@ -90,19 +106,32 @@ pub fn run_group<K: Knowledge>(
     let mut machine = Simulated::new(ground, submissions.collect(), seed);
     let mut scheduler = Scheduler::new(knowledge, settings.clone());
     let mut reasons = BTreeMap::new();
+    let (mut ran_us, mut alone_us, mut spent) = (0.0, 0.0, Spent::default());
     loop {
         let limits = machine.limits();
+        let begin = Instant::now();
         let decision = scheduler.decide(&limits);
+        spent.deciding += begin.elapsed();
         let Ok(quantum) = machine.run(&decision, settings.quantum_us);
         let Some(quantum) = quantum else { break };
         *reasons.entry(scheduler.reason()).or_default() += 1;
+        for truth in machine.truth() {
+            ran_us += truth.ran_us;
+            alone_us += truth.alone_us;
+        }
+        let begin = Instant::now();
         scheduler.learn(&quantum, &limits);
+        spent.learning += begin.elapsed();
+        spent.quanta += 1;
     }
-    let ends = machine.finished().iter().map(|finished| finished.ended_us);
+    let makespan_us = machine.finished().iter().map(|finished| finished.ended_us).fold(0.0, f64::max);
+    let processor_us = ground.processors as f64 * makespan_us / (1.0 + ground.overhead);
     Outcome {
-        makespan_us: ends.clone().fold(0.0, f64::max),
-        turnaround_us: ends.sum::<f64>() / group.len().max(1) as f64,
+        makespan_us,
+        idle: 1.0 - ran_us / processor_us,
+        lost: 1.0 - alone_us / ran_us,
         reasons,
+        spent,
         cost: scheduler.cost(),
         knowledge: scheduler.into_knowledge(),
     }

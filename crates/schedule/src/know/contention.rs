@@ -14,7 +14,7 @@ pub enum Little {
 /// `BTRSelfLow`, as a share of the largest bandwidth: a program below it is not slowed down by others.
 const OWN_LOW: f64 = 0.04;
 /// `BTRSyswideLow`: if all together are below it, no program is slowed down.
-const SYSTEM_LOW: f64 = 1.0 / 3.0;
+pub(crate) const SYSTEM_LOW: f64 = 1.0 / 3.0;
 
 /// Returns the state of each program in a quantum; `None` for a program that others may have slowed down.
 ///

@@ -152,8 +152,8 @@ impl KnownInput {
 
 /// `C_alone = sum_q I_q / IPC_phase(q)`: the time alone of these instructions, by phase (the paper's equation 4).
 pub fn alone_us(instructions: &BTreeMap<usize, f64>, phases: &Phases) -> f64 {
-    let time_us = |(phase, count): (&usize, &f64)| match phases.get(*phase) {
-        Some(phase) if phase.rate.mean > 0.0 => count / phase.rate.mean,
+    let time_us = |(phase, count): (&usize, &f64)| match phases.rate(*phase) {
+        Some(rate) if rate > 0.0 => count / rate,
         _ => 0.0,
     };
     instructions.iter().map(time_us).sum()
@@ -193,9 +193,9 @@ impl Store {
         })
     }
 
-    /// Returns the coverage of a program, from 0 to 1.
+    /// Returns the coverage of a program, from 0 to 1, with the phases that have a neighbour's estimates.
     pub fn coverage(&self, build: &str) -> f64 {
-        self.programs.get(build).map_or(0.0, |program| program.phases.coverage())
+        self.programs.get(build).map_or(0.0, |program| program.phases.coverage_with_neighbours())
     }
 }
 

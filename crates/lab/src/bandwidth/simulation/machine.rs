@@ -20,7 +20,7 @@ pub struct Ground {
     pub memory_bytes: u64,
     /// The memory bus.
     pub bus: Bus,
-    /// The time that scheduling costs, as a share of the time that programs run.
+    /// The time that scheduling costs, as a share of the time that programs run. They do not run meanwhile.
     pub overhead: f64,
     /// The time between two samples of a program that computes.
     pub sample_us: f64,
@@ -28,6 +28,9 @@ pub struct Ground {
     pub sharing: f64,
     /// The variation of demands between executions: the standard deviation of their logarithms.
     pub noise: f64,
+    /// The swing of demands within a quantum: in half of its steps a program asks for this share more than on average,
+    /// in the others for this share less.
+    pub swing: f64,
     /// True if the machine counts instructions and requests.
     pub counts: bool,
 }
@@ -43,6 +46,7 @@ impl Ground {
             sample_us: 500.0,
             sharing: 0.03,
             noise: 0.03,
+            swing: 0.5,
             counts: true,
         }
     }
@@ -109,6 +113,8 @@ struct Execution {
     arrived_us: f64,
     /// The factor of this execution's demands.
     factor: f64,
+    /// The steps of this quantum in which it asks for more than on average, a bit each.
+    bursts: u16,
     /// The elapsed part of a sample's time.
     sample: f64,
     /// Its work in this quantum.
@@ -123,8 +129,20 @@ struct Done {
     addresses: Vec<u64>,
 }
 
-/// The number of steps in which a quantum is computed. Speeds are constant within a step.
-const STEPS: usize = 4;
+/// The number of steps in which a quantum is computed, 10 ms each. Demands and speeds are constant within a step.
+const STEPS: usize = 10;
+
+/// Returns a random half of the steps, a bit each.
+fn half_of_steps(rng: &mut Rng) -> u16 {
+    let (mut bursts, mut left) = (0, STEPS / 2);
+    for step in 0..STEPS {
+        if rng.usize(0..STEPS - step) < left {
+            bursts |= 1 << step;
+            left -= 1;
+        }
+    }
+    bursts
+}
 
 impl Simulated {
     /// Makes a machine at time 0. Everything random follows from the seed.
@@ -210,21 +228,21 @@ impl Simulated {
         let others = (busy.saturating_sub(1)) as f64 / (self.ground.processors.max(2) - 1) as f64;
         let shared = 1.0 + self.ground.sharing * others;
         // 1. What all demand, and the resulting speeds.
-        let demands: Vec<f64> = occupants
-            .iter()
-            .map(|(id, threads)| {
-                let one = &self.begun[id];
-                let part = *threads as f64 / one.trace.threads as f64;
-                one.trace.demand_now(one.cursor).unwrap_or(0.0) * one.factor * shared * part
-            })
-            .collect();
+        let bursts: Vec<f64> =
+            occupants.iter().map(|(id, _)| self.begun[id].burst(step, shared, &self.ground)).collect();
+        let demand = |((id, threads), burst): (&(ProgramId, usize), &f64)| {
+            let one = &self.begun[id];
+            let part = *threads as f64 / one.trace.threads as f64;
+            one.demand() * shared * burst * part
+        };
+        let demands: Vec<f64> = occupants.iter().zip(&bursts).map(demand).collect();
         let speeds = self.ground.bus.speeds(&demands);
         // 2. Their progress.
-        for ((id, threads), speed) in occupants.iter().zip(speeds) {
+        for (((id, threads), speed), burst) in occupants.iter().zip(speeds).zip(bursts) {
             let Some(one) = self.begun.get_mut(id) else { continue };
             let part = *threads as f64 / one.trace.threads as f64;
-            let pace = speed * part / (1.0 + self.ground.overhead);
-            one.advance(step_us, pace, part, shared, &self.ground, &mut self.rng);
+            let pace = speed * part;
+            one.advance(step_us, pace, part, shared * burst, &self.ground, &mut self.rng);
         }
         // 3. Waits pass whether the program may run or not.
         let mut ended_waiting = Vec::new();
@@ -235,7 +253,8 @@ impl Simulated {
                 ended_waiting.extend(one.is_over_now().then_some(*id));
             }
         }
-        self.now_us += step_us;
+        // Programs stand still while the scheduler works.
+        self.now_us += step_us * (1.0 + self.ground.overhead);
         for id in occupants.iter().map(|(id, _)| id).chain(&ended_waiting) {
             if let Some(one) = self.begun.get(id).filter(|one| one.is_over_now()) {
                 self.finished.push(Finished { id: *id, arrived_us: one.arrived_us, ended_us: self.now_us });
@@ -253,8 +272,21 @@ impl Execution {
         self.trace.is_over(self.cursor)
     }
 
-    /// Runs for a time, at a share of its speed alone, until it ends or waits.
-    fn advance(&mut self, step_us: f64, pace: f64, part: f64, shared: f64, ground: &Ground, rng: &mut Rng) {
+    /// Returns its demand at this place of its trace, averaged over its bursts.
+    fn demand(&self) -> f64 {
+        self.trace.demand_now(self.cursor).unwrap_or(0.0) * self.factor
+    }
+
+    /// Returns the factor of its demand in a step. A processor that is near to its own limit swings less.
+    fn burst(&self, step: usize, shared: f64, ground: &Ground) -> f64 {
+        let limit = ground.bus.core_peak * self.trace.threads as f64 / (self.demand() * shared);
+        let swing = ground.swing.min(limit - 1.0).max(0.0);
+        if self.bursts >> step & 1 == 1 { 1.0 + swing } else { 1.0 - swing }
+    }
+
+    /// Runs for a time, at a share of its speed alone, until it ends or waits. It makes `requests` times as many
+    /// requests as its trace says.
+    fn advance(&mut self, step_us: f64, pace: f64, part: f64, requests: f64, ground: &Ground, rng: &mut Rng) {
         let mut left_us = step_us * pace;
         while left_us > 1e-9 && self.runs() {
             let Some(piece) = self.trace.piece(&mut self.cursor, left_us) else { break };
@@ -264,7 +296,7 @@ impl Execution {
             self.done.ran_us += ran_us * part;
             self.done.alone_us += piece.alone_us;
             self.done.counts.instructions += piece.alone_us * self.trace.rate(code);
-            self.done.counts.requests += piece.alone_us * piece.demand * self.factor * shared;
+            self.done.counts.requests += piece.alone_us * piece.demand * self.factor * requests;
             self.sample += ran_us / ground.sample_us;
             while self.sample >= 1.0 {
                 self.sample -= 1.0;
@@ -304,13 +336,16 @@ impl Machine for Simulated {
             self.linux.begin(*id, submission.trace.threads, &mut self.rng);
             let (cursor, done) = Default::default();
             let (trace, arrived_us) = (submission.trace, submission.at_us);
-            self.begun.insert(*id, Execution { trace, cursor, arrived_us, factor, sample: 0.0, done });
+            self.begun.insert(*id, Execution { trace, cursor, arrived_us, factor, bursts: 0, sample: 0.0, done });
         }
         // 2. They run, or the clock jumps to the next arrival.
         let mut quantum = Quantum::default();
         match self.coming.front() {
             _ if !self.begun.is_empty() => {
                 quantum.length_us = quantum_us;
+                if self.ground.swing > 0.0 {
+                    self.begun.values_mut().for_each(|one| one.bursts = half_of_steps(&mut self.rng));
+                }
                 (0..STEPS).for_each(|step| self.step(&decision.run, step, quantum_us / STEPS as f64));
                 if decision.run == Choice::System {
                     self.linux.turn(&mut self.rng);
@@ -358,7 +393,7 @@ mod tests {
     use super::super::trace::Shape;
     use super::*;
 
-    const GROUND: fn() -> Ground = || Ground { sharing: 0.0, noise: 0.0, processors: 2, ..Ground::paper() };
+    const GROUND: fn() -> Ground = || Ground { sharing: 0.0, noise: 0.0, swing: 0.0, processors: 2, ..Ground::paper() };
 
     fn submission(at_us: f64, trace: Trace) -> Submission {
         let key = Key { build: "b".into(), input: "i".into() };
@@ -430,6 +465,29 @@ mod tests {
             assert!((counted / requests - 1.0).abs() < 1e-6, "{counted} {requests}");
             assert!(samples.abs() < 1000.0, "a sample every half millisecond: {samples}");
         }
+    }
+
+    /// The average of demands over a quantum says nothing of the moments in which all ask for much.
+    #[test]
+    fn demands_that_swing_within_a_quantum_collide_though_their_average_does_not() {
+        let run_with = |swing| {
+            let ground = Ground { processors: 4, swing, ..GROUND() };
+            let mut machine = Simulated::new(ground, (0..4).map(|_| steady(22.0, 2e6)).collect(), 1);
+            let quanta = run(&mut machine, |_| Choice::System);
+            let whole = &quanta[5];
+            let used: Vec<f64> = whole.ran.iter().filter_map(|ran| ran.counts).map(|counts| counts.requests).collect();
+            (ends_us(&machine)[0], used)
+        };
+        let ((calm_us, calm), (swinging_us, swinging)) = (run_with(0.0), run_with(0.5));
+        assert!(swinging_us > 1.01 * calm_us, "{swinging_us} {calm_us}");
+        // They ask for the same, all in all.
+        for (one, other) in swinging.iter().zip(&calm) {
+            assert!((one / other - 1.0).abs() < 0.1, "{swinging:?} {calm:?}");
+        }
+        // A program alone is as fast as ever.
+        let mut alone = Simulated::new(Ground { swing: 0.5, ..GROUND() }, vec![steady(40.0, 2e6)], 1);
+        run(&mut alone, |_| Choice::System);
+        assert!((ends_us(&alone)[0] - 2e6).abs() < 20e3);
     }
 
     #[test]
