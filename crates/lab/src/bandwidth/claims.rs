@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::page::Verdict;
+use crate::page::Judgement;
 
 /// Fewer rounds give no verdict.
 const ROUNDS_MIN: usize = 3;
@@ -89,13 +89,13 @@ pub fn table(claims: &[Claim]) -> String {
 
 /// Returns the verdict of all claims: that of the rounds if these are too few, and else whether all of them hold. `why`
 /// is said if not.
-pub fn verdict(claims: &[Claim], why: impl FnOnce() -> String) -> Verdict {
+pub fn verdict(claims: &[Claim], why: impl FnOnce() -> String) -> Judgement {
     let rounds = claims.iter().map(|claim| claim.here.len()).min().unwrap_or(0);
     if rounds < ROUNDS_MIN {
-        return Verdict::Undecided(format!("{rounds} of {ROUNDS_MIN} rounds"));
+        return Judgement::Undecided(format!("{rounds} of {ROUNDS_MIN} rounds"));
     }
     let broken: Vec<&str> = claims.iter().filter(|claim| !claim.holds()).map(|claim| claim.what.as_str()).collect();
-    Verdict::of(broken.is_empty(), || format!("not so for {}. {}", broken.join("; "), why()))
+    Judgement::of(broken.is_empty(), || format!("not so for {}. {}", broken.join("; "), why()))
 }
 
 #[cfg(test)]
@@ -116,10 +116,10 @@ mod tests {
             [("first", 1.0), ("second", 5.0)]
                 .map(|(what, here)| Claim::new(what, Some(1.0), Expected::Within(0.5), vec![here; rounds]))
         };
-        assert_eq!(verdict(&claims(2), String::new), Verdict::Undecided("2 of 3 rounds".into()));
-        assert_eq!(verdict(&claims(3)[..1], String::new), Verdict::Agrees);
+        assert_eq!(verdict(&claims(2), String::new), Judgement::Undecided("2 of 3 rounds".into()));
+        assert_eq!(verdict(&claims(3)[..1], String::new), Judgement::Agrees);
         let why = || "Because".to_owned();
-        assert_eq!(verdict(&claims(3), why), Verdict::Differs("not so for second. Because".into()));
+        assert_eq!(verdict(&claims(3), why), Judgement::Differs("not so for second. Because".into()));
         let told = table(&claims(3));
         assert!(told.contains("| first | 1 | within 0.5 of it | 1.00 (1.00 to 1.00) | holds |"), "{told}");
         assert!(told.contains("| second | 1 | within 0.5 of it | 5.00 (5.00 to 5.00) | does not hold |"), "{told}");

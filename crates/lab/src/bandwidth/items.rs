@@ -5,7 +5,7 @@ use gristmill_cli::Failure;
 
 use super::answers;
 use super::experiments::{Experiments, RoundSize};
-use crate::page::{Answer, Ask, Item, Paper, Verdict};
+use crate::page::{Answer, Ask, Item, Judgement, Paper};
 
 /// Repeat the experiments about bandwidth-aware scheduling (Xu, Wu and Feng)
 ///
@@ -144,5 +144,5 @@ pub static PAPER: Paper<Experiments> = Paper {
 };
 
 fn drawing(what: &str) -> Answer {
-    Answer::new("", Verdict::Drawing(what.into()))
+    Answer::new("", Judgement::Drawing(what.into()))
 }

@@ -19,7 +19,7 @@ use super::files::{Files, Size};
 use super::reading::{self, Read, Readers};
 use super::scaling::{Scaling, told_of_paper};
 use super::verdicts;
-use crate::page::{Answer, Ask, Item, Paper, Turns, Verdict, allowed};
+use crate::page::{Answer, Ask, Item, Judgement, Paper, Turns, allowed};
 
 /// Answer the tables of thread bottlenecks (Chen 2020): palindromes in many files, read and counted by threads
 ///
@@ -194,7 +194,7 @@ const fn drawing(
 }
 
 fn said(corresponds: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Verdict::Drawing(corresponds.to_owned())))
+    Ok(Answer::new("", Judgement::Drawing(corresponds.to_owned())))
 }
 
 /// Reading.
@@ -410,7 +410,7 @@ impl Experiments {
         let processors = self.processors.to_string();
         let computed = self.trees()?;
         let (Some(with), Some(without)) = (computed.of(&processors), computed.of(WITHOUT)) else {
-            return Ok(Answer::new("", Verdict::Undecided("there are no runs".into())));
+            return Ok(Answer::new("", Judgement::Undecided("there are no runs".into())));
         };
         let verdict = allowed(computed.rounds, computed.load, verdicts::same_without_reading(&with, &without));
         let [with, without] = [with, without].map(|tally| milliseconds(tally.median));
@@ -426,7 +426,7 @@ impl Experiments {
         let fastest =
             scaling.uncrowded().into_iter().filter_map(|(workers, _)| Some((workers, scaling.median_ms(workers)?)));
         let Some((workers, ms)) = fastest.min_by(|a, b| a.1.total_cmp(&b.1)) else {
-            return Ok(Answer::new("", Verdict::Undecided("there are no runs".into())));
+            return Ok(Answer::new("", Judgement::Undecided("there are no runs".into())));
         };
         tell(format_args!("the memory bandwidth of {workers} threads"));
         let card = Card::here();
@@ -452,7 +452,7 @@ const PLANNED: &str = "the plan";
 const WITHOUT: &str = "without reading";
 const ENGINE: &str = "Time of the job, without the start of the process.";
 
-fn answer_of_small(scaling: &Scaling, computed: &Computed, verdict: Verdict, table: &'static str) -> Answer {
+fn answer_of_small(scaling: &Scaling, computed: &Computed, verdict: Judgement, table: &'static str) -> Answer {
     let told = told_of_paper(table, scaling.paper);
     let planned = computed.of(PLANNED).map_or_else(String::new, |tally| {
         format!("\nLeft to itself, the engine takes {}.\n", milliseconds(tally.median))

@@ -3,7 +3,7 @@
 use gristmill_counters::load::Load;
 use gristmill_report::tally::Tally;
 
-use crate::page::Verdict;
+use crate::page::Judgement;
 
 /// The rounds without which no verdict is given.
 const ROUNDS_MIN: u32 = 3;
@@ -11,12 +11,12 @@ const ROUNDS_MIN: u32 = 3;
 pub const SHARE_MIN: f64 = 0.01;
 
 /// Returns the verdict of `decide`, if there were enough rounds and no other programs.
-pub fn judged(rounds: u32, load: Option<Load>, decide: impl FnOnce() -> Verdict) -> Verdict {
+pub fn judged(rounds: u32, load: Option<Load>, decide: impl FnOnce() -> Judgement) -> Judgement {
     if rounds < ROUNDS_MIN {
-        return Verdict::Undecided(format!("{rounds} of the {ROUNDS_MIN} rounds that a verdict takes"));
+        return Judgement::Undecided(format!("{rounds} of the {ROUNDS_MIN} rounds that a verdict takes"));
     }
     match load.filter(Load::disturbs) {
-        Some(load) => Verdict::Undecided(format!(
+        Some(load) => Judgement::Undecided(format!(
             "measured under load: other programs used {:.0} % of the processors",
             load.foreign * 100.0
         )),
@@ -34,22 +34,22 @@ pub struct Claim {
 }
 
 /// Returns the verdict of a claim about several applications: it agrees if each part holds.
-pub fn all_hold(parts: &[Claim]) -> Verdict {
+pub fn all_hold(parts: &[Claim]) -> Judgement {
     let of_kind = |holds: Option<bool>| {
         let chosen = parts.iter().filter(|part| part.holds == holds);
         chosen.map(|part| format!("{}: {}", part.application, part.found)).collect::<Vec<_>>().join("; ")
     };
     let (wrong, open) = (of_kind(Some(false)), of_kind(None));
     match (wrong.is_empty(), open.is_empty()) {
-        (false, _) => Verdict::Differs(wrong),
-        (true, false) => Verdict::Undecided(open),
-        (true, true) if parts.is_empty() => Verdict::Undecided("there is nothing to compare".into()),
-        (true, true) => Verdict::Agrees,
+        (false, _) => Judgement::Differs(wrong),
+        (true, false) => Judgement::Undecided(open),
+        (true, true) if parts.is_empty() => Judgement::Undecided("there is nothing to compare".into()),
+        (true, true) => Judgement::Agrees,
     }
 }
 
 /// As [`all_hold`], for a claim about those applications of which something can be said.
-pub fn decided_hold(parts: Vec<Claim>) -> Verdict {
+pub fn decided_hold(parts: Vec<Claim>) -> Judgement {
     let (decided, open): (Vec<Claim>, Vec<Claim>) = parts.into_iter().partition(|part| part.holds.is_some());
     all_hold(if decided.is_empty() { &open } else { &decided })
 }
@@ -85,22 +85,22 @@ mod tests {
 
     #[test]
     fn a_claim_agrees_if_all_its_parts_hold() {
-        assert_eq!(all_hold(&[part("a", Some(true)), part("b", Some(true))]), Verdict::Agrees);
-        assert_eq!(all_hold(&[part("a", Some(true)), part("b", None)]), Verdict::Undecided("b: so".into()));
-        assert_eq!(all_hold(&[part("a", Some(false)), part("b", None)]), Verdict::Differs("a: so".into()));
-        assert!(matches!(all_hold(&[]), Verdict::Undecided(_)));
-        assert_eq!(decided_hold(vec![part("a", Some(true)), part("b", None)]), Verdict::Agrees);
-        assert_eq!(decided_hold(vec![part("b", None)]), Verdict::Undecided("b: so".into()));
+        assert_eq!(all_hold(&[part("a", Some(true)), part("b", Some(true))]), Judgement::Agrees);
+        assert_eq!(all_hold(&[part("a", Some(true)), part("b", None)]), Judgement::Undecided("b: so".into()));
+        assert_eq!(all_hold(&[part("a", Some(false)), part("b", None)]), Judgement::Differs("a: so".into()));
+        assert!(matches!(all_hold(&[]), Judgement::Undecided(_)));
+        assert_eq!(decided_hold(vec![part("a", Some(true)), part("b", None)]), Judgement::Agrees);
+        assert_eq!(decided_hold(vec![part("b", None)]), Judgement::Undecided("b: so".into()));
     }
 
     #[test]
     fn few_rounds_and_load_give_no_verdict() {
-        let agrees = || Verdict::Agrees;
+        let agrees = || Judgement::Agrees;
         let load = |foreign| Some(Load { foreign, stolen: 0.0, foreign_least: foreign });
-        assert_eq!(judged(3, None, agrees), Verdict::Agrees);
-        assert_eq!(judged(3, load(0.05), agrees), Verdict::Agrees);
-        assert!(matches!(judged(2, None, agrees), Verdict::Undecided(why) if why.starts_with("2 of the 3 rounds")));
-        assert!(matches!(judged(9, load(0.25), agrees), Verdict::Undecided(why) if why.contains("25 %")));
+        assert_eq!(judged(3, None, agrees), Judgement::Agrees);
+        assert_eq!(judged(3, load(0.05), agrees), Judgement::Agrees);
+        assert!(matches!(judged(2, None, agrees), Judgement::Undecided(why) if why.starts_with("2 of the 3 rounds")));
+        assert!(matches!(judged(9, load(0.25), agrees), Judgement::Undecided(why) if why.contains("25 %")));
     }
 
     #[test]

@@ -4,14 +4,14 @@ use gristmill_cli::Failure;
 
 use super::experiments::Experiments;
 use super::figures::{against, allocators, best, caches, channels, exchange, locks, pairs, speed_up, start_up};
-use crate::page::{Answer, Item, Paper, Verdict};
+use crate::page::{Answer, Item, Judgement, Paper};
 
 pub static PAPER: Paper<Experiments> =
     Paper { name: "dmr", title: "DMR 1.0, design and implementation (Yu and Zhang 2017)", items: &ITEMS };
 
 /// Returns the verdict of a drawing: what corresponds to it.
 fn drawing(what: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Verdict::Drawing(what.into())))
+    Ok(Answer::new("", Judgement::Drawing(what.into())))
 }
 
 const ARRAY: &str = "crates/lab/src/dmr/model/phoenix.rs builds it, a table for each map worker and reduce worker. The engine has no \

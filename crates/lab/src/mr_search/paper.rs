@@ -16,7 +16,7 @@ use super::passing::Passing;
 use super::verdicts;
 use crate::generate::{Dataset, Generator, Present, Size};
 use crate::page::picture::{Curve, curves};
-use crate::page::{Answer, Ask, Item, Paper, Verdict};
+use crate::page::{Answer, Ask, Item, Judgement, Paper};
 
 /// Answer the slides of MR-Search (Döbbelin et al. 2012): where the memory of a MapReduce comes from
 ///
@@ -164,7 +164,7 @@ const fn drawing(
 }
 
 fn said(corresponds: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Verdict::Drawing(corresponds.to_owned())))
+    Ok(Answer::new("", Judgement::Drawing(corresponds.to_owned())))
 }
 
 impl Experiments {
@@ -255,9 +255,9 @@ impl Experiments {
             .with("mr-search-speed-up.svg", curves("threads", "speed-up over the C library", &lines)))
     }
 
-    fn speed_up_verdict(&self, grid: &Grid) -> Verdict {
+    fn speed_up_verdict(&self, grid: &Grid) -> Judgement {
         if self.processors < 2 {
-            return Verdict::CannotBeAsked("threads that share memory need two processors; here is one".into());
+            return Judgement::CannotBeAsked("threads that share memory need two processors; here is one".into());
         }
         let workers = self.processors;
         let [glibc, reuse, prealloc] = [0, self.source("reuse"), self.source("prealloc")]
@@ -281,7 +281,7 @@ impl Experiments {
         }
         if nodes < 2 {
             let why = "there is one NUMA node, so no memory is remote and nothing travels between nodes";
-            return Ok(Answer::new(found, Verdict::CannotBeAsked(why.into())));
+            return Ok(Answer::new(found, Judgement::CannotBeAsked(why.into())));
         }
         let bytes: Option<Vec<(&str, u64)>> = memories
             .iter()
@@ -289,7 +289,7 @@ impl Experiments {
             .map(|(source, memory)| Some((memory.name, grid.last(workers, source).placed?[1])))
             .collect();
         let verdict = bytes.map_or_else(
-            || Verdict::CannotBeAsked("the kernel does not tell where memory lies".into()),
+            || Judgement::CannotBeAsked("the kernel does not tell where memory lies".into()),
             |bytes| verdicts::less_remote(&bytes),
         );
         Ok(Answer::new(found, grid.turns.allow(verdict)))
@@ -335,7 +335,7 @@ impl Experiments {
         let speed_ups: Vec<(&str, f64)> =
             (0..names.len()).map(|source| (names[source], speed_up(processors, source, |run| run.steps_ms))).collect();
         let verdict = match processors {
-            1 => Verdict::CannotBeAsked("speed-up needs two processors; here is one".into()),
+            1 => Judgement::CannotBeAsked("speed-up needs two processors; here is one".into()),
             _ => verdicts::in_order(&speed_ups, grid.kernel_share(processors)),
         };
         Ok(Answer::new(found, grid.turns.allow(verdict))

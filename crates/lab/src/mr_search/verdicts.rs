@@ -2,21 +2,21 @@
 
 use gristmill_report::tally::Tally;
 
-use crate::page::Verdict;
+use crate::page::Judgement;
 
 /// Leaves open what memory costs where it costs nearly nothing.
-fn too_little(kernel: f64) -> Option<Verdict> {
+fn too_little(kernel: f64) -> Option<Judgement> {
     let why = "with malloc each time, less than 1 % of the processor time is in the kernel";
-    (kernel < 0.01).then(|| Verdict::Undecided(why.into()))
+    (kernel < 0.01).then(|| Judgement::Undecided(why.into()))
 }
 
 /// Slide 7. `kernel` is the share of the kernel in the processor time of the first.
-pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> Verdict {
+pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> Judgement {
     if let Some(open) = too_little(kernel) {
         return open;
     }
     let is_faster = |other: &Tally| malloc.median >= 1.05 * other.median && !malloc.is_level_with(other);
-    Verdict::of(is_faster(reuse) && is_faster(prealloc), || {
+    Judgement::of(is_faster(reuse) && is_faster(prealloc), || {
         format!(
             "reuse is {:.2} times and prealloc {:.2} times as fast as malloc each time",
             malloc.median / reuse.median,
@@ -26,13 +26,13 @@ pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> V
 }
 
 /// Slide 8: remote bytes by source, the C library first.
-pub fn less_remote(bytes: &[(&str, u64)]) -> Verdict {
+pub fn less_remote(bytes: &[(&str, u64)]) -> Judgement {
     let of_source = |wanted: &str| bytes.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, bytes)| *bytes);
     let (malloc, prealloc) = (bytes[0].1, of_source("prealloc"));
     let others = bytes[1..].iter().filter(|(name, _)| !["reuse", "pool", "prealloc"].contains(name));
     let agrees =
         of_source("reuse") * 2 < malloc && prealloc * 2 < malloc && others.clone().all(|(_, bytes)| *bytes > prealloc);
-    Verdict::of(agrees, || {
+    Judgement::of(agrees, || {
         let all: Vec<String> =
             bytes.iter().map(|(name, bytes)| format!("{name} {:.1} MB", *bytes as f64 / 1e6)).collect();
         format!("remote are: {}", all.join(", "))
@@ -40,7 +40,7 @@ pub fn less_remote(bytes: &[(&str, u64)]) -> Verdict {
 }
 
 /// Slide 9: speed-ups by source, the C library first; `kernel` as for slide 7.
-pub fn in_order(speed_ups: &[(&str, f64)], kernel: f64) -> Verdict {
+pub fn in_order(speed_ups: &[(&str, f64)], kernel: f64) -> Judgement {
     if let Some(open) = too_little(kernel) {
         return open;
     }
@@ -50,17 +50,17 @@ pub fn in_order(speed_ups: &[(&str, f64)], kernel: f64) -> Verdict {
     let below = speed_ups.iter().find(|(_, speed_up)| *speed_up < malloc / 1.03);
     match (above, below) {
         (Some((name, speed_up)), _) => {
-            Verdict::Differs(format!("{name} has a speed-up of {speed_up:.2}, prealloc one of {prealloc:.2}"))
+            Judgement::Differs(format!("{name} has a speed-up of {speed_up:.2}, prealloc one of {prealloc:.2}"))
         }
         (None, Some((name, speed_up))) => {
-            Verdict::Differs(format!("{name} has a speed-up of {speed_up:.2}, the C library one of {malloc:.2}"))
+            Judgement::Differs(format!("{name} has a speed-up of {speed_up:.2}, the C library one of {malloc:.2}"))
         }
-        (None, None) => Verdict::Agrees,
+        (None, None) => Judgement::Agrees,
     }
 }
 
 /// Slide 10: for each job the speed-ups of threads, pages, pipes and sockets.
-pub fn shared_as_good(jobs: &[(&str, Vec<f64>)]) -> Verdict {
+pub fn shared_as_good(jobs: &[(&str, Vec<f64>)]) -> Judgement {
     let mut worse = Vec::new();
     for (job, speed_ups) in jobs {
         let (shared, sent) = speed_ups.split_at(2);
@@ -69,33 +69,33 @@ pub fn shared_as_good(jobs: &[(&str, Vec<f64>)]) -> Verdict {
             worse.push(format!("{job}: sharing has a speed-up of {shared:.2}, messages one of {sent:.2}"));
         }
     }
-    Verdict::of(worse.is_empty(), || worse.join("; "))
+    Judgement::of(worse.is_empty(), || worse.join("; "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(verdict: &Verdict) -> &'static str {
+    fn words(verdict: &Judgement) -> &'static str {
         verdict.words().0
     }
 
     #[test]
     fn a_memory_source_is_judged_only_where_memory_takes_time() {
         let [slow, fast] = [[10.0, 10.1, 10.2], [5.0, 5.1, 5.2]].map(|runs| Tally::of(&runs));
-        assert_eq!(faster(&slow, &fast, &fast, 0.3), Verdict::Agrees);
+        assert_eq!(faster(&slow, &fast, &fast, 0.3), Judgement::Agrees);
         assert_eq!(words(&faster(&slow, &fast, &fast, 0.009)), "undecided");
-        let Verdict::Differs(why) = faster(&slow, &fast, &slow, 0.3) else { panic!("prealloc is not faster") };
+        let Judgement::Differs(why) = faster(&slow, &fast, &slow, 0.3) else { panic!("prealloc is not faster") };
         assert_eq!(why, "reuse is 1.98 times and prealloc 1.00 times as fast as malloc each time");
     }
 
     #[test]
     fn remote_bytes_and_speed_ups_are_judged_as_the_slides_order_them() {
         let bytes = [("C library", 100), ("tbbmalloc", 60), ("reuse", 10), ("pool", 90), ("prealloc", 0)];
-        assert_eq!(less_remote(&bytes), Verdict::Agrees);
+        assert_eq!(less_remote(&bytes), Judgement::Agrees);
         assert_eq!(words(&less_remote(&[("C library", 100), ("reuse", 60), ("prealloc", 0)])), "does not agree");
-        assert_eq!(in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.95)], 0.2), Verdict::Agrees);
-        let Verdict::Differs(why) = in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.7)], 0.2) else {
+        assert_eq!(in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.95)], 0.2), Judgement::Agrees);
+        let Judgement::Differs(why) = in_order(&[("C library", 1.5), ("reuse", 1.9), ("prealloc", 1.7)], 0.2) else {
             panic!()
         };
         assert_eq!(why, "reuse has a speed-up of 1.90, prealloc one of 1.70");
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn sharing_is_worse_only_if_both_ways_to_share_are() {
-        assert_eq!(shared_as_good(&[("search", vec![1.1, 2.0, 2.0, 1.7])]), Verdict::Agrees);
-        let Verdict::Differs(why) = shared_as_good(&[("search", vec![1.1, 1.25, 2.0, 1.7])]) else { panic!() };
+        assert_eq!(shared_as_good(&[("search", vec![1.1, 2.0, 2.0, 1.7])]), Judgement::Agrees);
+        let Judgement::Differs(why) = shared_as_good(&[("search", vec![1.1, 1.25, 2.0, 1.7])]) else { panic!() };
         assert_eq!(why, "search: sharing has a speed-up of 1.25, messages one of 2.00");
     }
 }

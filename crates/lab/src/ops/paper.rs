@@ -11,7 +11,7 @@ use gristmill_report::tally::Tally;
 
 use super::record::{self, Point, RecordedRun, RunPair, Shuffle};
 use crate::page::picture::curves;
-use crate::page::{Answer, Ask, Item, Paper, Verdict};
+use crate::page::{Answer, Ask, Item, Judgement, Paper};
 
 /// Answer the figures of OPS (Cheng et al. 2020), a shuffle for Spark, with recorded runs
 ///
@@ -153,7 +153,7 @@ const fn drawing(
 }
 
 fn said(corresponds: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Verdict::Drawing(corresponds.to_owned())))
+    Ok(Answer::new("", Judgement::Drawing(corresponds.to_owned())))
 }
 
 impl Experiments {
@@ -161,7 +161,7 @@ impl Experiments {
     fn halves(&self) -> Answer {
         let pairs = record::pairs(&self.headline);
         let ratios = ratios(&pairs, |run| run.shuffle_s);
-        let verdict = Verdict::of(ratios.iter().all(|ratio| *ratio <= 0.5), || {
+        let verdict = Judgement::of(ratios.iter().all(|ratio| *ratio <= 0.5), || {
             "the plugin's shuffle takes more than half of the sort shuffle's time in one pair or more".into()
         });
         self.of_pairs(&pairs, "of the shuffle", |run| run.shuffle_s, verdict)
@@ -171,11 +171,11 @@ impl Experiments {
     fn shortens(&self) -> Answer {
         let pairs = record::pairs(&self.headline);
         let median = Tally::of(&ratios(&pairs, |run| run.job_s)).median;
-        let verdict = Verdict::of(median <= 0.7, || format!("the median ratio is {median:.2}"));
+        let verdict = Judgement::of(median <= 0.7, || format!("the median ratio is {median:.2}"));
         self.of_pairs(&pairs, "of the job", |run| run.job_s, verdict)
     }
 
-    fn of_pairs(&self, pairs: &[RunPair], what: &str, time: fn(&RecordedRun) -> f64, verdict: Verdict) -> Answer {
+    fn of_pairs(&self, pairs: &[RunPair], what: &str, time: fn(&RecordedRun) -> f64, verdict: Judgement) -> Answer {
         let mut found = format!(
             "Spark-sort on three hosts with throttled disks and two processors together, recorded in {} and (450 MB) in \
              bench/runs/2026-11-22-spark-rows-5. Seconds {what}; those of a shuffle are summed over tasks, writing and \
@@ -236,22 +236,22 @@ fn ratios(pairs: &[RunPair], time: fn(&RecordedRun) -> f64) -> Vec<f64> {
 
 /// Judges growth from the fewest to the most maps: that of the sort shuffle is at least `at_least`, and the plugin's is
 /// at most a quarter, or less than the sort shuffle's if that may be so little itself.
-fn growth_verdict(sort: &[Point], ours: &[Point], at_least: f64) -> Verdict {
+fn growth_verdict(sort: &[Point], ours: &[Point], at_least: f64) -> Judgement {
     let growth = |points: &[Point]| match points {
         [first, .., last] => Some((last.2 / first.2, first.1.min(last.1))),
         _ => None,
     };
     let (Some((sort, sort_runs)), Some((ours, our_runs))) = (growth(sort), growth(ours)) else {
-        return Verdict::Undecided("the record has fewer than two numbers of maps".into());
+        return Judgement::Undecided("the record has fewer than two numbers of maps".into());
     };
     let agrees = sort >= at_least && ours <= 1.25 && ours < sort;
     let far = format!("the sort shuffle's time is multiplied by {sort:.2}, the plugin's by {ours:.2}");
     match sort_runs.min(our_runs) {
-        runs @ ..3 => Verdict::Undecided(format!(
+        runs @ ..3 => Judgement::Undecided(format!(
             "{runs} run{} with some number of maps, where three are needed; as far as these go, {far}",
             if runs == 1 { "" } else { "s" }
         )),
-        _ => Verdict::of(agrees, || format!("{far}; why is not known")),
+        _ => Judgement::of(agrees, || format!("{far}; why is not known")),
     }
 }
 
@@ -263,13 +263,13 @@ mod tests {
     fn growth_needs_three_runs_at_both_ends() {
         let (steep, flat) =
             ([(32, 3, 10.0), (64, 1, 15.0), (128, 3, 29.0)], [(32, 3, 5.0), (64, 1, 9.0), (128, 3, 6.0)]);
-        assert_eq!(growth_verdict(&steep, &flat, 2.0), Verdict::Agrees);
-        let Verdict::Differs(why) = growth_verdict(&flat, &steep, 2.0) else { panic!("it grows the other way") };
+        assert_eq!(growth_verdict(&steep, &flat, 2.0), Judgement::Agrees);
+        let Judgement::Differs(why) = growth_verdict(&flat, &steep, 2.0) else { panic!("it grows the other way") };
         assert!(why.starts_with("the sort shuffle's time is multiplied by 1.20, the plugin's by 2.90"), "{why}");
-        let Verdict::Undecided(why) = growth_verdict(&steep, &[(32, 3, 5.0), (128, 1, 6.0)], 2.0) else {
+        let Judgement::Undecided(why) = growth_verdict(&steep, &[(32, 3, 5.0), (128, 1, 6.0)], 2.0) else {
             panic!("one run")
         };
         assert!(why.starts_with("1 run with some number of maps") && why.ends_with("plugin's by 1.20"), "{why}");
-        assert!(matches!(growth_verdict(&steep[..1], &flat, 2.0), Verdict::Undecided(_)));
+        assert!(matches!(growth_verdict(&steep[..1], &flat, 2.0), Judgement::Undecided(_)));
     }
 }

@@ -4,19 +4,19 @@
 pub struct Answer {
     /// The finding, in Markdown: a sentence, or a table.
     pub found: String,
-    pub verdict: Verdict,
+    pub verdict: Judgement,
     /// Files to write beside the page: their name and their content. A name that ends in `.svg` is shown on the page.
     pub files: Vec<(String, String)>,
 }
 
 impl Answer {
-    pub fn new(found: impl Into<String>, verdict: Verdict) -> Answer {
+    pub fn new(found: impl Into<String>, verdict: Judgement) -> Answer {
         Answer { found: found.into(), verdict, files: Vec::new() }
     }
 
     /// Returns the answer to what needs something that this machine does not have.
     pub fn cannot_be_asked(because: impl Into<String>) -> Answer {
-        Answer::new("", Verdict::CannotBeAsked(because.into()))
+        Answer::new("", Judgement::CannotBeAsked(because.into()))
     }
 
     /// Adds a file beside the page.
@@ -28,7 +28,7 @@ impl Answer {
 
 /// Whether this machine agrees with the paper.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum Judgement {
     Agrees,
     /// It does not; why, as far as that is known.
     Differs(String),
@@ -40,20 +40,20 @@ pub enum Verdict {
     Drawing(String),
 }
 
-impl Verdict {
+impl Judgement {
     /// Returns the verdict of a claim that holds or not.
-    pub fn of(agrees: bool, otherwise: impl FnOnce() -> String) -> Verdict {
-        if agrees { Verdict::Agrees } else { Verdict::Differs(otherwise()) }
+    pub fn of(agrees: bool, otherwise: impl FnOnce() -> String) -> Judgement {
+        if agrees { Judgement::Agrees } else { Judgement::Differs(otherwise()) }
     }
 
     /// Returns the verdict in one or two words, and the reason.
     pub fn words(&self) -> (&'static str, &str) {
         match self {
-            Verdict::Agrees => ("agrees", ""),
-            Verdict::Differs(why) => ("does not agree", why),
-            Verdict::Undecided(why) => ("undecided", why),
-            Verdict::CannotBeAsked(why) => ("cannot be asked here", why),
-            Verdict::Drawing(what) => ("a drawing", what),
+            Judgement::Agrees => ("agrees", ""),
+            Judgement::Differs(why) => ("does not agree", why),
+            Judgement::Undecided(why) => ("undecided", why),
+            Judgement::CannotBeAsked(why) => ("cannot be asked here", why),
+            Judgement::Drawing(what) => ("a drawing", what),
         }
     }
 }

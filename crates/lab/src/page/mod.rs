@@ -17,7 +17,7 @@ mod turns;
 pub mod picture;
 mod paper;
 
-pub use answer::{Answer, Verdict};
+pub use answer::{Answer, Judgement};
 pub use ask::Ask;
 pub use item::Item;
 pub use paper::Paper;

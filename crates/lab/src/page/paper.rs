@@ -89,7 +89,7 @@ fn section<R>(item: &Item<R>, answer: &Answer, directory: Option<&Path>) -> Stri
         let _ = writeln!(section, "![{}]({name})\n", item.title);
     }
     let colon = if why.is_empty() { "" } else { ": " };
-    let _ = writeln!(section, "**Verdict:** {verdict}{colon}{why}.");
+    let _ = writeln!(section, "**Judgement:** {verdict}{colon}{why}.");
     if !item.agrees_if.is_empty() {
         let _ = writeln!(section, "It agrees if {}.", item.agrees_if);
     }
@@ -99,7 +99,7 @@ fn section<R>(item: &Item<R>, answer: &Answer, directory: Option<&Path>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::Verdict;
+    use crate::page::Judgement;
 
     const PAPER: Paper<u32> = Paper {
         name: "example",
@@ -110,14 +110,14 @@ mod tests {
                 title: "a picture of nothing",
                 paper: "boxes and arrows",
                 agrees_if: "",
-                ask: |_| Ok(Answer::new("", Verdict::Drawing("ARCHITECTURE.md shows it".into()))),
+                ask: |_| Ok(Answer::new("", Judgement::Drawing("ARCHITECTURE.md shows it".into()))),
             },
             Item {
                 label: "table 1",
                 title: "a number",
                 paper: "2",
                 agrees_if: "it is 2",
-                ask: |number| Ok(Answer::new(format!("{number}"), Verdict::of(*number == 2, || "it is odd".into()))),
+                ask: |number| Ok(Answer::new(format!("{number}"), Judgement::of(*number == 2, || "it is odd".into()))),
             },
         ],
     };
@@ -135,7 +135,7 @@ mod tests {
         let answer = (PAPER.items[1].ask)(&mut 3).expect("an answer");
         assert_eq!(
             section(&PAPER.items[1], &answer, None),
-            "\n## Table 1: a number\n\n**The paper:** 2\n\n**Here:** 3\n\n**Verdict:** does not agree: it is odd.\n\
+            "\n## Table 1: a number\n\n**The paper:** 2\n\n**Here:** 3\n\n**Judgement:** does not agree: it is odd.\n\
              It agrees if it is 2.\n"
         );
     }

@@ -4,7 +4,7 @@ use gristmill_cli::Failure;
 use gristmill_counters::load::{Load, Watch};
 use gristmill_report::tally::Tally;
 
-use super::Verdict;
+use super::Judgement;
 
 /// Fewer rounds give no verdict.
 const ROUNDS_MIN: usize = 3;
@@ -59,18 +59,18 @@ impl<T> Turns<T> {
 
     /// Returns the verdict if these runs allow one: there are three rounds or more, and no other programs disturbed
     /// them.
-    pub fn allow(&self, verdict: Verdict) -> Verdict {
+    pub fn allow(&self, verdict: Judgement) -> Judgement {
         let disturbed = self.loads.iter().flatten().filter(|load| load.disturbs()).copied();
         allowed(self.loads.len(), Load::mean(disturbed), verdict)
     }
 }
 
 /// Returns a verdict over so many rounds under this load of others, if there was one that disturbs.
-pub fn allowed(rounds: usize, load: Option<Load>, verdict: Verdict) -> Verdict {
+pub fn allowed(rounds: usize, load: Option<Load>, verdict: Judgement) -> Judgement {
     match load {
-        _ if !matches!(verdict, Verdict::Agrees | Verdict::Differs(_)) => verdict,
-        _ if rounds < ROUNDS_MIN => Verdict::Undecided(format!("fewer than three rounds ({rounds})")),
-        Some(load) => Verdict::Undecided(format!(
+        _ if !matches!(verdict, Judgement::Agrees | Judgement::Differs(_)) => verdict,
+        _ if rounds < ROUNDS_MIN => Judgement::Undecided(format!("fewer than three rounds ({rounds})")),
+        Some(load) => Judgement::Undecided(format!(
             "measured under load: other programs used {:.0} % of the processors",
             load.foreign * 100.0
         )),
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn few_rounds_and_load_leave_a_verdict_open_and_what_cannot_be_asked_as_it_is() {
         let load = |foreign| Some(Load { foreign, stolen: 0.0, foreign_least: foreign });
-        let words = |rounds, load, verdict: Verdict| allowed(rounds, load, verdict).words().0;
-        assert_eq!(words(3, None, Verdict::Agrees), "agrees");
-        assert_eq!(words(2, None, Verdict::Agrees), "undecided");
-        assert_eq!(words(3, load(0.4), Verdict::Differs("it is slower".into())), "undecided");
-        assert_eq!(words(1, load(0.4), Verdict::CannotBeAsked("one node".into())), "cannot be asked here");
-        let Verdict::Undecided(why) = allowed(3, load(0.4), Verdict::Agrees) else { panic!("it is open") };
+        let words = |rounds, load, verdict: Judgement| allowed(rounds, load, verdict).words().0;
+        assert_eq!(words(3, None, Judgement::Agrees), "agrees");
+        assert_eq!(words(2, None, Judgement::Agrees), "undecided");
+        assert_eq!(words(3, load(0.4), Judgement::Differs("it is slower".into())), "undecided");
+        assert_eq!(words(1, load(0.4), Judgement::CannotBeAsked("one node".into())), "cannot be asked here");
+        let Judgement::Undecided(why) = allowed(3, load(0.4), Judgement::Agrees) else { panic!("it is open") };
         assert_eq!(why, "measured under load: other programs used 40 % of the processors");
     }
 }

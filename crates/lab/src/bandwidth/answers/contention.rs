@@ -9,7 +9,7 @@ use gristmill_schedule::{COVERAGE_MIN, Little, Settings, states};
 use crate::bandwidth::experiments::Experiments;
 use crate::bandwidth::figure_3::Point;
 use crate::bandwidth::pictures::picture;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// The states, each with its name and its colour.
 const STATES: [(Option<Little>, &str, &str); 4] = [
@@ -35,7 +35,7 @@ pub fn table_1(_: &mut Experiments) -> Result<Answer, Failure> {
         f64::from(system) / 10.0
     );
     let agrees = quantum_ms == 100.0 && own == 40 && (333..=334).contains(&system) && coverage == 80.0;
-    Ok(Answer::new(found, Verdict::of(agrees, || "the scheduler has other parameters".into())))
+    Ok(Answer::new(found, Judgement::of(agrees, || "the scheduler has other parameters".into())))
 }
 
 pub fn figure_3(experiments: &mut Experiments) -> Result<Answer, Failure> {
@@ -58,7 +58,7 @@ pub fn figure_3(experiments: &mut Experiments) -> Result<Answer, Failure> {
     }
     let because = "the simulated memory is calibrated to this figure, so it would agree by its making. A processor that counts \
                    requests to memory for each program could ask it";
-    Ok(Answer::new(found, Verdict::CannotBeAsked(because.into()))
+    Ok(Answer::new(found, Judgement::CannotBeAsked(because.into()))
         .with("figure-3.svg", drawn(&points))
         .with("figure-3.csv", csv))
 }

@@ -9,7 +9,7 @@ use crate::bandwidth::experiments::Experiments;
 use crate::bandwidth::group::Programs;
 use crate::bandwidth::paper::{ALONE_US, GROUPS, marked};
 use crate::bandwidth::simulation::Ground;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// The tolerance of an ideal average bandwidth.
 const OFF_MAX: f64 = 0.1;
@@ -35,5 +35,5 @@ pub fn table_3(experiments: &mut Experiments) -> Result<Answer, Failure> {
               groups are given beside those of all ten. The programs that are made up, but for those of WL#10, ask for hardly \
               anything, as do those that the table names last; WL#10 is made up to the average that the paper gives.";
     let why = || format!("{} are off by more than a tenth", wrong.join(", "));
-    Ok(Answer::new(found, Verdict::of(wrong.is_empty(), why)))
+    Ok(Answer::new(found, Judgement::of(wrong.is_empty(), why)))
 }

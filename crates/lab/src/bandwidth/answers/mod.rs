@@ -30,7 +30,7 @@ mod tests {
     use super::*;
     use crate::bandwidth::comparison::Executions;
     use crate::bandwidth::experiments::{Experiments, RoundSize};
-    use crate::page::Verdict;
+    use crate::page::Judgement;
 
     /// The gains on the page follow from the rows beside it.
     #[test]
@@ -39,7 +39,7 @@ mod tests {
         let size = RoundSize { executions, executions_max: 3, training: (0, 0), groups: (2, 1), scale: (40, 8) };
         let mut experiments = Experiments::new(size, vec![3]);
         let [seven, eight] = [figure_7, figure_8].map(|ask| ask(&mut experiments).expect("an answer"));
-        assert_eq!(seven.verdict, Verdict::Undecided("1 of 3 rounds".into()));
+        assert_eq!(seven.verdict, Judgement::Undecided("1 of 3 rounds".into()));
         let rows = seven.files.iter().find(|(name, _)| name == "figure-7.csv").map(|(_, rows)| rows).expect("rows");
         let mut makespans: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
         for row in rows.lines().skip(1) {

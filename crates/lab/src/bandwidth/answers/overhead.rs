@@ -6,7 +6,7 @@ use gristmill_cli::Failure;
 
 use crate::bandwidth::claims::{Claim, Expected, median, table, verdict};
 use crate::bandwidth::experiments::Experiments;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// The length of a quantum, in microseconds.
 const QUANTUM_US: f64 = 100_000.0;
@@ -58,7 +58,7 @@ pub fn figure_5(experiments: &mut Experiments) -> Result<Answer, Failure> {
         scale.programs
     );
     let verdict = if costs.iter().any(|round| round.is_disturbed) {
-        Verdict::Undecided("measured under load: other programs used more than a tenth of the processors".into())
+        Judgement::Undecided("measured under load: other programs used more than a tenth of the processors".into())
     } else {
         verdict(&claims, || "The scheduler costs more here".into())
     };

@@ -9,7 +9,7 @@ use crate::dmr::judge::{Claim, Contrast, SHARE_MIN, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::runs::ModelRuns;
 use crate::mr_search::allocator::ALLOCATORS;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// Processors on which the paper finds a difference.
 const PROCESSORS: usize = 16;
@@ -93,13 +93,13 @@ fn allocators(
         }
         if processors < PROCESSORS {
             let said: Vec<String> = parts.iter().map(|part| format!("{}: {}", part.application, part.found)).collect();
-            return Verdict::CannotBeAsked(format!(
+            return Judgement::CannotBeAsked(format!(
                 "threads that allocate at the same time on {PROCESSORS} processors are needed, and {processors} are here ({})",
                 said.join("; ")
             ));
         }
         match faster >= needed {
-            true => Verdict::Agrees,
+            true => Judgement::Agrees,
             false => all_hold(&parts),
         }
     });

@@ -10,7 +10,7 @@ use crate::dmr::experiments::{Experiments, GLIBC, WORKERS, through};
 use crate::dmr::judge::{Contrast, judged};
 use crate::dmr::model::strategy::{CHANNELS, ChannelKind};
 use crate::dmr::runs::ModelRuns;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// Returns the microseconds of a page: the processor time of all workers, with map and reduce, divided by their pages.
 fn of_page(runs: &ModelRuns, channel: ChannelKind, workers: usize) -> Option<Tally> {
@@ -24,11 +24,11 @@ pub fn figure_10(experiments: &mut Experiments) -> Result<Answer, Failure> {
     compared(experiments, "figure-10", |runs, _| {
         let times = |workers| [ChannelKind::Queue, ChannelKind::Mailbox].map(|kind| of_page(runs, kind, workers));
         let ([Some(queue), Some(mailbox)], [Some(queue_alone), Some(mailbox_alone)]) = (times(most), times(1)) else {
-            return Verdict::Undecided("it did not run".into());
+            return Judgement::Undecided("it did not run".into());
         };
         let [lost, lost_alone] = [queue.median - mailbox.median, queue_alone.median - mailbox_alone.median];
         let agrees = Contrast::of(&queue, &mailbox) == Contrast::Slower && lost > lost_alone;
-        Verdict::of(agrees, || {
+        Judgement::of(agrees, || {
             format!(
                 "a page costs {:.1} µs through the queue and {:.1} µs through the mailbox with {most} workers, {:.1} and \
                  {:.1} µs with one: the lock is taken once for a page of 2047 pairs, and held for a few stores",
@@ -43,10 +43,10 @@ pub fn figure_11(experiments: &mut Experiments) -> Result<Answer, Failure> {
         let [mailbox, queue, remap] =
             [ChannelKind::Mailbox, ChannelKind::Queue, ChannelKind::Remap].map(|kind| of_page(runs, kind, own));
         let (Some(mailbox), Some(queue), Some(remap)) = (mailbox, queue, remap) else {
-            return Verdict::Undecided("it did not run".into());
+            return Judgement::Undecided("it did not run".into());
         };
         let agrees = [&mailbox, &queue].iter().all(|other| Contrast::of(&remap, other) == Contrast::Faster);
-        Verdict::of(agrees, || {
+        Judgement::of(agrees, || {
             format!(
                 "with {own} workers a page costs {:.1} µs if it is remapped, {:.1} µs through a queue and {:.1} µs through a \
                  mailbox. Remapping makes two system calls for a page, and both sides take page faults for each 4 KiB of it; \
@@ -60,7 +60,7 @@ pub fn figure_11(experiments: &mut Experiments) -> Result<Answer, Failure> {
 fn compared(
     experiments: &mut Experiments,
     name: &str,
-    decide: impl FnOnce(&ModelRuns, usize) -> Verdict,
+    decide: impl FnOnce(&ModelRuns, usize) -> Judgement,
 ) -> Result<Answer, Failure> {
     let (rounds, own) = (experiments.rounds, experiments.own_processors().max(2));
     let runs = experiments.channels()?;

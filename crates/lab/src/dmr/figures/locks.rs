@@ -11,7 +11,7 @@ use crate::dmr::judge::judged;
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::model::strategy::Strategy;
 use crate::dmr::runs::ModelRuns;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// Processors on which the paper finds the lock.
 const PROCESSORS: usize = 16;
@@ -86,7 +86,7 @@ fn locks(experiments: &mut Experiments, name: &str, systems: &[(&str, usize, Sys
     }
     let verdict = judged(rounds, worst(sampled.iter().map(|(_, runs)| &runs.load)), || {
         if processors < PROCESSORS {
-            return Verdict::CannotBeAsked(format!(
+            return Judgement::CannotBeAsked(format!(
                 "the lock is fought for by threads that run at the same time: {PROCESSORS} processors are needed, and {processors} are here"
             ));
         }
@@ -98,7 +98,7 @@ fn locks(experiments: &mut Experiments, name: &str, systems: &[(&str, usize, Sys
                 .map_or(0.0, |share| share.median)
         };
         let (few, many) = (at(8), at(PROCESSORS));
-        Verdict::of(many >= LOCKED && many >= 2.0 * few, || {
+        Judgement::of(many >= LOCKED && many >= 2.0 * few, || {
             format!("histogram: {:.1} % with 8 workers, {:.1} % with {PROCESSORS}", few * 100.0, many * 100.0)
         })
     });

@@ -16,7 +16,7 @@ use crate::dmr::model::application::ModelApp;
 use crate::dmr::model::strategy::ChannelKind;
 use crate::dmr::runs::{Group, ModelRuns};
 use crate::generate::Size;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 use crate::workloads::{WORKLOADS, Workload};
 
 /// A row of the paper's table.
@@ -144,8 +144,8 @@ pub fn table_1(experiments: &mut Experiments) -> Result<Answer, Failure> {
         table(&head, body)
     );
     let verdict = match size {
-        Size::Large => Verdict::of(wrong.is_empty(), || wrong.join("; ")),
-        _ => Verdict::Undecided("the input is smaller than that of the table: ask again with --size paper".into()),
+        Size::Large => Judgement::of(wrong.is_empty(), || wrong.join("; ")),
+        _ => Judgement::Undecided("the input is smaller than that of the table: ask again with --size paper".into()),
     };
     Ok(Answer::new(found, verdict))
 }

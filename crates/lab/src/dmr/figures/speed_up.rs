@@ -10,7 +10,7 @@ use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, OfApps, System, WORK
 use crate::dmr::judge::{Claim, Contrast, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::mr_search::allocator::ALLOCATORS;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// An application, and the number of workers from which on the paper has it slower.
 type Turn = (ModelApp, usize);
@@ -83,7 +83,7 @@ fn speed_up(
             turns.iter().map(|(app, turn)| rises_and_falls(*app, *turn, own, |n| time(*app, n))).collect();
         let needed = 2 * turns.iter().map(|(_, turn)| *turn).max().unwrap_or(1);
         match all_hold(&parts) {
-            Verdict::Agrees if processors < needed => Verdict::CannotBeAsked(format!(
+            Judgement::Agrees if processors < needed => Judgement::CannotBeAsked(format!(
                 "the curves turn at up to {} processors, so {needed} are needed and {processors} are here. As far as those \
                  reach, the curves rise as in the paper; beyond, workers only wait for a processor",
                 needed / 2

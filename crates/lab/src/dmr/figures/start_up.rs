@@ -8,7 +8,7 @@ use crate::dmr::engine::EngineRuns;
 use crate::dmr::experiments::{Experiments, GLIBC, OfApps, System, WORKERS, worst};
 use crate::dmr::judge::judged;
 use crate::dmr::model::application::ModelApp;
-use crate::page::{Answer, Verdict};
+use crate::page::{Answer, Judgement};
 
 /// The start of DMR in the paper, in seconds, and the most of Phoenix.
 const DMR: [f64; 2] = [0.25, 0.35];
@@ -59,7 +59,7 @@ pub fn figure_19(experiments: &mut Experiments) -> Result<Answer, Failure> {
             .into_iter()
             .all(|(dmr, phoenix)| dmr.zip(*phoenix).is_some_and(|(dmr, phoenix)| dmr >= 10.0 * phoenix));
         let is_steady = most <= 2.0 * least;
-        Verdict::of(is_longer && is_steady, || {
+        Judgement::of(is_longer && is_steady, || {
             format!(
                 "processes take {} to {} s, not {} to {} s, and more of them take longer; threads take {} s at most. A fork of \
                  a process that has mapped little costs less than a millisecond; no heaps and channels of fixed size are \
@@ -85,7 +85,7 @@ pub fn figure_20(experiments: &mut Experiments) -> Result<Answer, Failure> {
     );
     let verdict = judged(rounds, worst(scaling.iter().map(|(_, runs)| &runs.load)), || {
         let [least, most] = bounds(&phoenix);
-        Verdict::of(most <= PHOENIX_MOST, || {
+        Judgement::of(most <= PHOENIX_MOST, || {
             format!(
                 "{} to {} s: threads that have no processor of their own start behind others that map already",
                 short(least),
@@ -115,7 +115,7 @@ pub fn figure_21(experiments: &mut Experiments) -> Result<Answer, Failure> {
         let shares = scaling.iter().filter_map(|(app, runs)| Some((*app, share(runs, own)?.median)));
         let shares: Vec<(ModelApp, f64)> = shares.collect();
         let (app, most) = shares.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((ModelApp::Pca, 0.0));
-        Verdict::of(app == ModelApp::LinearRegression, || {
+        Judgement::of(app == ModelApp::LinearRegression, || {
             let found: Vec<String> =
                 shares.iter().map(|(app, share)| format!("{} {:.1} %", app.title(), share * 100.0)).collect();
             format!(
