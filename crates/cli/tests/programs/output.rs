@@ -317,7 +317,8 @@ fn every_byte_is_kept_whatever_is_killed_or_stopped() {
         let past = past();
         let has_succeeded = |job: usize| past.ended.get(&keys[job - 1]) == Some(&Outcome::Exited(0));
         for (job, file) in kept(&dir.path().join("out"), "stdout") {
-            let (read, all) = (fs::read(file).expect("there"), expected(job, PARTS * part));
+            // A queue that was killed when it had just made the folder leaves it empty.
+            let (read, all) = (fs::read(file).unwrap_or_default(), expected(job, PARTS * part));
             assert!(all.starts_with(&read), "round {round}: job {job} has other bytes among its {}", read.len());
             assert!(!has_succeeded(job) || read.len() == all.len(), "round {round}: job {job} lacks its end");
         }
