@@ -39,11 +39,9 @@ pub fn section_4_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
         parts.push(match (both(1), too_few_pairs(&runs, &[with(false, 1), with(true, 1)])) {
             (_, Some(why)) => part(None, why),
             ([Some(pipeline), Some(barrier)], None) => {
-                let times = barrier.median / pipeline.median;
-                part(
-                    Some(Contrast::of(&pipeline, &barrier) == Contrast::Faster),
-                    format!("the barrier takes {times:.2} times as long"),
-                )
+                let (times, contrast) = (barrier.median / pipeline.median, Contrast::of(&pipeline, &barrier));
+                let level = if contrast == Contrast::Level { ", which is within the spread of the runs" } else { "" };
+                part(Some(contrast == Contrast::Faster), format!("the barrier takes {times:.2} times as long{level}"))
             }
             _ => part(None, "it did not run".into()),
         });
