@@ -89,7 +89,7 @@ fn section<R>(item: &Item<R>, answer: &Answer, directory: Option<&Path>) -> Stri
         let _ = writeln!(section, "![{}]({name})\n", item.title);
     }
     let colon = if why.is_empty() { "" } else { ": " };
-    let _ = writeln!(section, "**Judgement:** {verdict}{colon}{why}.");
+    let _ = writeln!(section, "**Verdict:** {verdict}{colon}{why}.");
     if !item.agrees_if.is_empty() {
         let _ = writeln!(section, "It agrees if {}.", item.agrees_if);
     }
@@ -135,7 +135,7 @@ mod tests {
         let answer = (PAPER.items[1].ask)(&mut 3).expect("an answer");
         assert_eq!(
             section(&PAPER.items[1], &answer, None),
-            "\n## Table 1: a number\n\n**The paper:** 2\n\n**Here:** 3\n\n**Judgement:** does not agree: it is odd.\n\
+            "\n## Table 1: a number\n\n**The paper:** 2\n\n**Here:** 3\n\n**Verdict:** does not agree: it is odd.\n\
              It agrees if it is 2.\n"
         );
     }

@@ -29,9 +29,9 @@ fn the_page_has_every_figure_and_table_of_the_paper_in_its_order() {
 fn a_drawing_and_what_cannot_be_asked_say_so() {
     let dir = tempfile::tempdir().expect("a directory");
     let drawing = page(["--figure", "1"], dir.path());
-    assert!(drawing.contains("**Judgement:** a drawing: `crates/schedule` decides and learns"), "{drawing}");
+    assert!(drawing.contains("**Verdict:** a drawing: `crates/schedule` decides and learns"), "{drawing}");
     let caches = page(["--figure", "4"], dir.path());
-    assert!(caches.contains("**Judgement:** cannot be asked here: caches are not simulated"), "{caches}");
+    assert!(caches.contains("**Verdict:** cannot be asked here: caches are not simulated"), "{caches}");
     assert!(caches.contains("needs a processor that counts requests to memory for each program"), "{caches}");
 }
 
@@ -40,7 +40,7 @@ fn the_parameters_are_those_of_the_paper() {
     let dir = tempfile::tempdir().expect("a directory");
     let parameters = page(["--table", "1"], dir.path());
     assert!(parameters.contains("a program is low below 4.0 %, that of all together below 33.4 %"), "{parameters}");
-    assert!(parameters.contains("**Judgement:** agrees."), "{parameters}");
+    assert!(parameters.contains("**Verdict:** agrees."), "{parameters}");
 }
 
 /// The paper's numbers are written down here once more.
@@ -57,7 +57,7 @@ fn groups_are_those_of_the_paper_and_made_up_ones_are_marked() {
         assert_eq!(cells[1].ends_with('*'), number > 8, "{row}");
     }
     assert!(groups.contains("most programs are made up, because the row is cut off (WL#09) or missing (WL#10)"));
-    assert!(groups.contains("**Judgement:** agrees."), "{groups}");
+    assert!(groups.contains("**Verdict:** agrees."), "{groups}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn reading_is_measured_with_the_readers_of_the_paper_beside_its_times() {
     }
     // One round gives no verdict, and 1 MB holds ten files.
     assert!(
-        page.contains("**Judgement:** undecided: fewer than three rounds (1).") || page.contains("cannot be asked"),
+        page.contains("**Verdict:** undecided: fewer than three rounds (1).") || page.contains("cannot be asked"),
         "{page}"
     );
     assert!(page.contains("10F100000C in place of 10000F100000C, because of --quick"), "{page}");

@@ -31,7 +31,7 @@ fn page(command: &mut Command) -> String {
 fn a_drawing_says_what_corresponds_to_it_and_runs_nothing() {
     for figure in ["2", "6", "7", "12"] {
         let page = page(&mut lab(["dmr", "--figure", figure]));
-        assert!(page.contains("**Judgement:** a drawing: ") && !page.contains("It agrees if"), "{page}");
+        assert!(page.contains("**Verdict:** a drawing: ") && !page.contains("It agrees if"), "{page}");
     }
 }
 
@@ -39,7 +39,7 @@ fn a_drawing_says_what_corresponds_to_it_and_runs_nothing() {
 fn channels_are_compared_for_every_number_of_workers_and_one_round_gives_no_verdict() {
     let dir = tempfile::tempdir().expect("a directory");
     let page = page(lab(["dmr", "--quick", "--rounds", "1", "--figure", "10", "--output"]).arg(dir.path()));
-    assert!(page.contains("**Judgement:** undecided: 1 of the 3 rounds that a verdict takes."), "{page}");
+    assert!(page.contains("**Verdict:** undecided: 1 of the 3 rounds that a verdict takes."), "{page}");
     assert!(page.contains("![producers and consumers in MRPhi"), "{page}");
     assert!(page.contains("It agrees if with 32 workers a page costs more"), "{page}");
     for row in ["| µs of a page | 1 | 2 | 4 | 8 | 16 | 32 |", "\n| mailbox | ", "\n| queue | ", "\n| remap | "] {

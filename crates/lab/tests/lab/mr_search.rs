@@ -88,7 +88,7 @@ fn the_page_says_what_memory_and_exchanges_cost_and_what_is_not_here() {
         );
     }
     if page.contains(", 1 NUMA node.") {
-        assert!(page.contains("**Judgement:** cannot be asked here: there is one NUMA node"), "{page}");
+        assert!(page.contains("**Verdict:** cannot be asked here: there is one NUMA node"), "{page}");
         assert!(page.contains("| 0.0 of "), "{page}");
     }
     assert!(fs::read_to_string(dir.path().join("page.md")).is_ok());

@@ -19,10 +19,7 @@ fn the_page_shows_recorded_runs_and_says_how_to_make_them_again() {
     assert_eq!(fs::read_to_string(dir.path().join("page.md")).expect("written").trim_end(), page.trim_end());
     // The figures of bench/runs/2026-11-27-spark-headline/README.md: one run with 128 maps, two with 32.
     assert!(page.contains("| 128 | 73.4 (1) | 43.3 (1) | 14.7 (1) |"), "{page}");
-    assert!(
-        page.contains("**Judgement:** undecided: 1 run with some number of maps, where three are needed"),
-        "{page}"
-    );
+    assert!(page.contains("**Verdict:** undecided: 1 run with some number of maps, where three are needed"), "{page}");
     assert!(page.contains("`bench/spark/headline.sh FOLDER`"), "{page}");
     for (name, start) in [
         ("ops-job-by-maps.csv", "shuffle,maps,runs,seconds\nsort shuffle,32,2,79.07\n"),
@@ -46,7 +43,7 @@ fn another_record_is_judged_in_place_of_ours() {
     let round = [run("sort", 32, 10), run("gristmill", 32, 5), run("sort", 128, 29), run("gristmill", 128, 6)].concat();
     fs::write(&record, round.repeat(3)).expect("written");
     let page = page(lab(["ops", "--figure", "10", "--record"]).arg(&record));
-    assert!(page.contains("**Judgement:** agrees.") && page.contains("| 128 | 29.0 (3) | - | 6.0 (3) |"), "{page}");
+    assert!(page.contains("**Verdict:** agrees.") && page.contains("| 128 | 29.0 (3) | - | 6.0 (3) |"), "{page}");
     fs::write(&record, "{}\nno\n").expect("written");
     let wrong = complaint(lab(["ops", "--record"]).arg(&record), 2);
     assert!(wrong.contains("runs.jsonl: line 2: "), "{wrong}");
