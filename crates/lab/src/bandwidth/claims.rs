@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::page::Judgement;
+use gristmill_report::tally::Tally;
 
-/// Fewer rounds give no verdict.
-const ROUNDS_MIN: usize = 3;
+use crate::page::{Judgement, ROUNDS_MIN};
 
 /// A claim of the paper about a number.
 pub struct Claim {
@@ -48,13 +47,7 @@ impl Claim {
 
 /// Returns the median; not a number if there are no values.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => sorted[count / 2],
-        count => (sorted[count / 2 - 1] + sorted[count / 2]) / 2.0,
-    }
+    if values.is_empty() { f64::NAN } else { Tally::of(values).median }
 }
 
 /// Formats the median of the rounds, and their range.

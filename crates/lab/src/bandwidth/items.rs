@@ -5,7 +5,7 @@ use gristmill_cli::Failure;
 
 use super::answers;
 use super::experiments::{Experiments, RoundSize};
-use crate::page::{Answer, Ask, Item, Judgement, Paper};
+use crate::page::{Answer, Ask, Item, Paper};
 
 /// Repeat the experiments about bandwidth-aware scheduling (Xu, Wu and Feng)
 ///
@@ -47,7 +47,7 @@ pub static PAPER: Paper<Experiments> = Paper {
             paper: "what was learned of phases in earlier executions is kept in a database, and predicts demands in later ones.",
             agrees_if: "",
             ask: |_| {
-                Ok(drawing(
+                Ok(Answer::drawing(
                     "`crates/schedule` decides and learns, `crates/history` is the database, `gristmill batch` runs the programs",
                 ))
             },
@@ -59,7 +59,7 @@ pub static PAPER: Paper<Experiments> = Paper {
                     microsecond.",
             agrees_if: "",
             ask: |_| {
-                Ok(drawing(
+                Ok(Answer::drawing(
                     "the simulated machine has eight processors and the same peak; \
                                  `crates/lab/src/bandwidth/simulation` holds it",
                 ))
@@ -142,7 +142,3 @@ pub static PAPER: Paper<Experiments> = Paper {
         },
     ],
 };
-
-fn drawing(what: &str) -> Answer {
-    Answer::new("", Judgement::Drawing(what.into()))
-}

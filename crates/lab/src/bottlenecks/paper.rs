@@ -19,7 +19,7 @@ use super::files::{Files, Size};
 use super::reading::{self, Read, Readers};
 use super::scaling::{Scaling, told_of_paper};
 use super::verdicts;
-use crate::page::{Answer, Ask, Item, Judgement, Paper, Turns, allowed};
+use crate::page::{Answer, Ask, Item, Judgement, Paper, Turns, allowed, spread};
 
 /// Answer the tables of thread bottlenecks (Chen 2020): palindromes in many files, read and counted by threads
 ///
@@ -116,14 +116,14 @@ pub static PAPER: Paper<Experiments> = Paper {
                 one reader does",
             ask: |experiments| experiments.table_3(),
         },
-        drawing("figure 3", "the call graph of 20 readers", "the lock of table 3 has a small part", |_| {
-            said(
+        Item::drawing("figure 3", "the call graph of 20 readers", "the lock of table 3 has a small part", |_| {
+            Ok(Answer::drawing(
                 "`gristmill scale` samples the kernel's functions where it may, and names the kind of sleep (docs/scale.md); \
                 table 3 has the shares of readers here",
-            )
+            ))
         }),
-        drawing("figure 4", "the call graph of 40 readers", "the lock of table 3 has a large part", |_| {
-            said("the same as for figure 3")
+        Item::drawing("figure 4", "the call graph of 40 readers", "the lock of table 3 has a large part", |_| {
+            Ok(Answer::drawing("the same as for figure 3"))
         }),
         Item {
             label: "table 4",
@@ -163,14 +163,14 @@ pub static PAPER: Paper<Experiments> = Paper {
             agrees_if: "with a worker for each processor, the times with and without reading differ by less than 15 %",
             ask: |experiments| experiments.without_reading(),
         },
-        drawing(
+        Item::drawing(
             "figure 6",
             "the hottest instructions of the tree, first part",
             "instructions that access memory take nearly all the time, and those that compute hardly any",
             |_| {
-                said(
+                Ok(Answer::drawing(
                     "the bytes that the code passes between caches and memory at most, beside the machine's rate: figure 7",
-                )
+                ))
             },
         ),
         Item {
@@ -183,19 +183,6 @@ pub static PAPER: Paper<Experiments> = Paper {
         },
     ],
 };
-
-const fn drawing(
-    label: &'static str,
-    title: &'static str,
-    paper: &'static str,
-    ask: fn(&mut Experiments) -> Result<Answer, Failure>,
-) -> Item<Experiments> {
-    Item { label, title, paper, agrees_if: "", ask }
-}
-
-fn said(corresponds: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Judgement::Drawing(corresponds.to_owned())))
-}
 
 /// Reading.
 impl Experiments {
@@ -225,13 +212,9 @@ impl Experiments {
         let turns = self.small_files()?;
         let [one, four] = [0, 1].map(|way| turns.tally(way, |read| read.ms));
         let found = format!(
-            "{SMALL_FILES} One reader takes {} ({} to {}), four take {} ({} to {}). The shares of their time are those at figure 1.",
-            milliseconds(one.median),
-            milliseconds(one.least),
-            milliseconds(one.most),
-            milliseconds(four.median),
-            milliseconds(four.least),
-            milliseconds(four.most)
+            "{SMALL_FILES} One reader takes {}, four take {}. The shares of their time are those at figure 1.",
+            spread(&one),
+            spread(&four)
         );
         Ok(Answer::new(found, turns.allow(verdicts::four_readers(&one, &four))))
     }
@@ -299,11 +282,11 @@ impl Experiments {
         let mut rows = "chunk_files,median_ms,least_ms,most_ms,waiting\n".to_owned();
         for (way, paper) in ["2500: 7.7 s", "250: 8.5 s", "25: 9.4 s"].into_iter().enumerate() {
             let Tally { least, median, most, .. } = times[way];
-            let [shown, from, to] = [median, least, most].map(milliseconds);
             let _ = writeln!(
                 found,
-                "| {} | {paper} | {shown} ({from} to {to}) | {:.1} % |",
+                "| {} | {paper} | {} | {:.1} % |",
                 chunks[way],
+                spread(&times[way]),
                 waits[way] * 100.0
             );
             let _ = writeln!(rows, "{},{median:.3},{least:.3},{most:.3},{:.4}", chunks[way], waits[way]);

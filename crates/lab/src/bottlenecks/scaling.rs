@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use gristmill_report::chart::milliseconds;
 use gristmill_report::tally::Tally;
 use serde_json::Value;
 
-use crate::page::Answer;
 use crate::page::picture::curves;
+use crate::page::{Answer, spread};
 
 /// A table of the paper, and the same measured here.
 pub struct Scaling {
@@ -59,10 +58,8 @@ impl Scaling {
         for number in numbers {
             let paper = self.paper.iter().find(|(other, _)| *other == number);
             let paper = paper.map_or("-".to_owned(), |(_, seconds)| format!("{seconds} s"));
-            let here = self.here.iter().find(|(other, _)| *other == number).map_or("-".to_owned(), |(_, tally)| {
-                let [least, median, most] = [tally.least, tally.median, tally.most].map(milliseconds);
-                format!("{median} ({least} to {most})")
-            });
+            let here =
+                self.here.iter().find(|(other, _)| *other == number).map_or("-".to_owned(), |(_, tally)| spread(tally));
             let star = if number > self.processors { "*" } else { "" };
             let [efficiency, measured] = [&of_paper, &of_here].map(|of| percent(of, number));
             let _ = writeln!(table, "| {number}{star} | {paper} | {efficiency} | {here} | {measured} |");

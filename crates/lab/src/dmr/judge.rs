@@ -3,23 +3,18 @@
 use gristmill_counters::load::Load;
 use gristmill_report::tally::Tally;
 
-use crate::page::Judgement;
+use crate::page::{Judgement, ROUNDS_MIN, under};
 
-/// The rounds without which no verdict is given.
-const ROUNDS_MIN: u32 = 3;
 /// The share of the time below which nothing is said about what is varied.
 pub const SHARE_MIN: f64 = 0.01;
 
 /// Returns the verdict of `decide`, if there were enough rounds and no other programs.
 pub fn judged(rounds: u32, load: Option<Load>, decide: impl FnOnce() -> Judgement) -> Judgement {
-    if rounds < ROUNDS_MIN {
+    if (rounds as usize) < ROUNDS_MIN {
         return Judgement::Undecided(format!("{rounds} of the {ROUNDS_MIN} rounds that a verdict takes"));
     }
     match load.filter(Load::disturbs) {
-        Some(load) => Judgement::Undecided(format!(
-            "measured under load: other programs used {:.0} % of the processors",
-            load.foreign * 100.0
-        )),
+        Some(load) => under(load),
         None => decide(),
     }
 }

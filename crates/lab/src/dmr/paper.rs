@@ -1,18 +1,11 @@
 //! DMR's figures and tables, what the paper found, and when this machine agrees.
 
-use gristmill_cli::Failure;
-
 use super::experiments::Experiments;
 use super::figures::{against, allocators, best, caches, channels, exchange, locks, pairs, speed_up, start_up};
-use crate::page::{Answer, Item, Judgement, Paper};
+use crate::page::{Answer, Item, Paper};
 
 pub static PAPER: Paper<Experiments> =
     Paper { name: "dmr", title: "DMR 1.0, design and implementation (Yu and Zhang 2017)", items: &ITEMS };
-
-/// Returns the verdict of a drawing: what corresponds to it.
-fn drawing(what: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Judgement::Drawing(what.into())))
-}
 
 const ARRAY: &str = "crates/lab/src/dmr/model/phoenix.rs builds it, a table for each map worker and reduce worker. The engine has no \
                      array that both touch: pairs go from a map worker to a reduce worker in pages (ARCHITECTURE.md)";
@@ -31,7 +24,7 @@ const ITEMS: [Item<Experiments>; 24] = [
         title: "the intermediate data of Phoenix is a global array",
         paper: "A row for each map task, a column for each reduce task, and a barrier between map and reduce.",
         agrees_if: "",
-        ask: |_| drawing(ARRAY),
+        ask: |_| Ok(Answer::drawing(ARRAY)),
     },
     Item {
         label: "figure 3",
@@ -67,10 +60,10 @@ const ITEMS: [Item<Experiments>; 24] = [
                 to write.",
         agrees_if: "",
         ask: |_| {
-            drawing(
+            Ok(Answer::drawing(
                 "workers of the engine are processes, each with an address space and a lock of its own (`--isolation process`, the \
                  default); newer kernels have a lock for each area, too, which page faults take first",
-            )
+            ))
         },
     },
     Item {
@@ -78,7 +71,7 @@ const ITEMS: [Item<Experiments>; 24] = [
         title: "the global array again",
         paper: "As figure 2.",
         agrees_if: "",
-        ask: |_| drawing(ARRAY),
+        ask: |_| Ok(Answer::drawing(ARRAY)),
     },
     Item {
         label: "figure 8",
@@ -118,10 +111,10 @@ const ITEMS: [Item<Experiments>; 24] = [
         paper: "A buffer for each reduce worker; which one a pair goes to is told by its key.",
         agrees_if: "",
         ask: |_| {
-            drawing(
+            Ok(Answer::drawing(
                 "each map worker has an open page for each partition, which goes to the partition's owner when it is full \
                  (ARCHITECTURE.md, steps 6 and 7; crates/engine/src/buffer)",
-            )
+            ))
         },
     },
     Item {

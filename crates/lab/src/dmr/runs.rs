@@ -101,6 +101,9 @@ impl ModelRuns {
     }
 }
 
+/// The names of the columns of [`ModelRuns::csv`].
+pub const COLUMNS: &str = "application,allocator,strategy,name,value";
+
 /// Returns this program as the model, with the options of an application.
 pub fn model(app: ModelApp, size: Size) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(failed)?;

@@ -4,7 +4,7 @@ use gristmill_report::chart::milliseconds;
 use gristmill_report::tally::Tally;
 
 use super::measure::MeasuredRun;
-use crate::page::Turns;
+use crate::page::{Turns, spread};
 
 /// Runs of the search with every source of memory and every number of workers.
 pub struct Grid {
@@ -93,12 +93,6 @@ impl Costs {
             "{median:.3},{least:.3},{most:.3},{whole:.3},{faults:.0},{all_faults:.0},{system:.3},{all_system:.3},{placed}"
         )
     }
-}
-
-/// Formats a median, and the least and the greatest time.
-pub fn spread(tally: &Tally) -> String {
-    let [least, median, most] = [tally.least, tally.median, tally.most].map(milliseconds);
-    format!("{median} ({least} to {most})")
 }
 
 /// Formats the bytes on other nodes.

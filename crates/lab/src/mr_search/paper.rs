@@ -68,50 +68,54 @@ pub static PAPER: Paper<Experiments> = Paper {
     name: "mr-search",
     title: "MR-Search (Döbbelin et al. 2012): memory of a MapReduce on large machines with shared memory",
     items: &[
-        drawing(
+        Item::drawing(
             "slide 2",
             "the machine: SGI Altix UV 1000",
             "32 blades of 2 x 8 cores and 64 GB each, joined by NUMAlink",
-            |_| said("`gristmill machine` shows the nodes, caches and memory of this machine"),
+            |_| Ok(Answer::drawing("`gristmill machine` shows the nodes, caches and memory of this machine")),
         ),
-        drawing(
+        Item::drawing(
             "slide 3",
             "first touch",
             "an OS page lies on the node of the thread that first writes to it, and stays there",
             |_| {
-                said(
+                Ok(Answer::drawing(
                     "each worker of the engine is pinned to a node, its home, and touches its pages first \
                 (docs/decisions/68-memory-lies-where-its-worker-runs.md)",
-                )
+                ))
             },
         ),
-        drawing(
+        Item::drawing(
             "slide 4",
             "malloc after free",
             "memory that thread A has touched and freed is given to thread D, for which it is remote",
             |_| {
-                said(
+                Ok(Answer::drawing(
                     "arenas that belong to one worker: its pages come home to it and to no other (crates/page); slide 8 counts \
                 remote bytes",
-                )
+                ))
             },
         ),
-        drawing(
+        Item::drawing(
             "slide 5",
             "the stages of MapReduce",
             "map, combine, shuffle, reduce; buffers whose size nobody knows; the output of a step \
             is the input of the next",
-            |_| said("jobs in steps, whose pairs stay on the shelf (docs/decisions/46-steps-reuse-the-round.md)"),
+            |_| {
+                Ok(Answer::drawing(
+                    "jobs in steps, whose pairs stay on the shelf (docs/decisions/46-steps-reuse-the-round.md)",
+                ))
+            },
         ),
-        drawing(
+        Item::drawing(
             "slide 6",
             "how to speed it up",
             "an allocator for many threads (tbbmalloc), memory that is reused, memory that is preallocated",
             |_| {
-                said(
+                Ok(Answer::drawing(
                     "`--pages fresh`, `reuse` and `prealloc` for the pages of the engine; here, a small MapReduce that takes all of its \
                 memory from the source that is asked for (crates/lab/src/mr_search/supply.rs)",
-                )
+                ))
             },
         ),
         Item {
@@ -153,19 +157,6 @@ pub static PAPER: Paper<Experiments> = Paper {
         },
     ],
 };
-
-const fn drawing(
-    label: &'static str,
-    title: &'static str,
-    paper: &'static str,
-    ask: fn(&mut Experiments) -> Result<Answer, Failure>,
-) -> Item<Experiments> {
-    Item { label, title, paper, agrees_if: "", ask }
-}
-
-fn said(corresponds: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Judgement::Drawing(corresponds.to_owned())))
-}
 
 impl Experiments {
     /// The search: the 15-puzzle to a depth.

@@ -6,12 +6,11 @@ use clap::ValueEnum;
 use gristmill_cli::Failure;
 use gristmill_report::tally::Tally;
 
-use super::grid::spread;
 use super::job::Way;
 use super::measure::{MeasuredRun, Memory, Task, Variation};
 use crate::generate::name;
-use crate::page::Turns;
 use crate::page::picture::Curve;
+use crate::page::{Turns, spread};
 
 /// The runs of a job.
 pub struct Passing<'w> {

@@ -11,7 +11,7 @@ use gristmill_report::tally::Tally;
 
 use super::record::{self, Point, RecordedRun, RunPair, Shuffle};
 use crate::page::picture::curves;
-use crate::page::{Answer, Ask, Item, Judgement, Paper};
+use crate::page::{Answer, Ask, Item, Judgement, Paper, ROUNDS_MIN};
 
 /// Answer the figures of OPS (Cheng et al. 2020), a shuffle for Spark, with recorded runs
 ///
@@ -52,59 +52,67 @@ pub static PAPER: Paper<Experiments> = Paper {
     name: "ops",
     title: "OPS (Cheng et al. 2020): shuffle management for Apache Spark",
     items: &[
-        drawing(
+        Item::drawing(
             "figure 1",
             "the design of the system",
             "maps write into a merger in shared memory; its pages are sent \
             early, and lie on the disks of the nodes that reduce them",
-            |_| said("the plugin's path of a record, map task to page pool to home to reader: spark/docs/design.md"),
+            |_| {
+                Ok(Answer::drawing(
+                    "the plugin's path of a record, map task to page pool to home to reader: spark/docs/design.md",
+                ))
+            },
         ),
-        drawing(
+        Item::drawing(
             "figure 2",
             "early merge",
             "the output of all maps of a node is merged by partition in pages, and a page \
             that is full waits to be sent",
             |_| {
-                said(
+                Ok(Answer::drawing(
                     "org.gristmill.spark.writer.PartitionBuffers and org.gristmill.core.send.PagePool; in the engine, a \
                 worker's open page for each partition (ARCHITECTURE.md, step 6)",
-                )
+                ))
             },
         ),
-        drawing(
+        Item::drawing(
             "figure 3",
             "the hardware of a node",
             "4 virtual processors of 3.1 GHz, 16 GB of memory, a disk of 750 \
             operations and 250 Mbit per second, a network of 4.8 Gbit/s; 100 such nodes",
             |_| {
-                said(
+                Ok(Answer::drawing(
                     "three hosts, which are network namespaces with 500 Mbit/s, each with a disk throttled to 5.2 MB/s and \
                 125 operations/s: the share of as many processors in the paper's disk (bench/spark/cluster.sh)",
-                )
+                ))
             },
         ),
-        drawing(
+        Item::drawing(
             "figure 4",
             "errors of the build",
             "a class is missing in the published code, the allocator of algorithm 1",
-            |_| said("nothing: the plugin is complete, and enabled by settings alone (spark/README.md)"),
+            |_| Ok(Answer::drawing("nothing: the plugin is complete, and enabled by settings alone (spark/README.md)")),
         ),
-        drawing("figure 5", "the build succeeds", "the output of Maven", |_| {
-            said("ci/spark.sh, which builds the plugin and runs its tests")
+        Item::drawing("figure 5", "the build succeeds", "the output of Maven", |_| {
+            Ok(Answer::drawing("ci/spark.sh, which builds the plugin and runs its tests"))
         }),
-        drawing(
+        Item::drawing(
             "figure 6",
             "the class of the allocator",
             "the current page of each partition, and the place in it where the \
             next record is written",
-            |_| said("org.gristmill.spark.writer.PartitionBuffers: a growing buffer for each partition"),
+            |_| Ok(Answer::drawing("org.gristmill.spark.writer.PartitionBuffers: a growing buffer for each partition")),
         ),
-        drawing(
+        Item::drawing(
             "figure 7",
             "algorithm 1 as code",
             "a record is appended to its partition's page; a full page is queued; \
             without memory the writer waits until a page is free",
-            |_| said("PartitionBuffers and PagePool.acquire, where writers wait for a page (metric poolWaitMs)"),
+            |_| {
+                Ok(Answer::drawing(
+                    "PartitionBuffers and PagePool.acquire, where writers wait for a page (metric poolWaitMs)",
+                ))
+            },
         ),
         Item {
             label: "figure 8",
@@ -142,19 +150,6 @@ pub static PAPER: Paper<Experiments> = Paper {
         },
     ],
 };
-
-const fn drawing(
-    label: &'static str,
-    title: &'static str,
-    paper: &'static str,
-    ask: fn(&mut Experiments) -> Result<Answer, Failure>,
-) -> Item<Experiments> {
-    Item { label, title, paper, agrees_if: "", ask }
-}
-
-fn said(corresponds: &str) -> Result<Answer, Failure> {
-    Ok(Answer::new("", Judgement::Drawing(corresponds.to_owned())))
-}
 
 impl Experiments {
     /// Asks whether the plugin halves the time of the shuffle.
@@ -247,7 +242,7 @@ fn growth_verdict(sort: &[Point], ours: &[Point], at_least: f64) -> Judgement {
     let agrees = sort >= at_least && ours <= 1.25 && ours < sort;
     let far = format!("the sort shuffle's time is multiplied by {sort:.2}, the plugin's by {ours:.2}");
     match sort_runs.min(our_runs) {
-        runs @ ..3 => Judgement::Undecided(format!(
+        runs @ ..ROUNDS_MIN => Judgement::Undecided(format!(
             "{runs} run{} with some number of maps, where three are needed; as far as these go, {far}",
             if runs == 1 { "" } else { "s" }
         )),

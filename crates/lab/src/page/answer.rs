@@ -14,6 +14,11 @@ impl Answer {
         Answer { found: found.into(), verdict, files: Vec::new() }
     }
 
+    /// Returns the answer to a drawing: what corresponds to it here.
+    pub fn drawing(corresponds: &str) -> Answer {
+        Answer::new("", Judgement::Drawing(corresponds.to_owned()))
+    }
+
     /// Returns the answer to what needs something that this machine does not have.
     pub fn cannot_be_asked(because: impl Into<String>) -> Answer {
         Answer::new("", Judgement::CannotBeAsked(because.into()))

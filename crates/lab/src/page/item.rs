@@ -18,3 +18,15 @@ pub struct Item<R> {
     /// Runs the experiment.
     pub ask: fn(&mut R) -> Result<Answer, Failure>,
 }
+
+impl<R> Item<R> {
+    /// A drawing, about which there is no rule.
+    pub const fn drawing(
+        label: &'static str,
+        title: &'static str,
+        paper: &'static str,
+        ask: fn(&mut R) -> Result<Answer, Failure>,
+    ) -> Item<R> {
+        Item { label, title, paper, agrees_if: "", ask }
+    }
+}

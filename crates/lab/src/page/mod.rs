@@ -21,4 +21,4 @@ pub use answer::{Answer, Judgement};
 pub use ask::Ask;
 pub use item::Item;
 pub use paper::Paper;
-pub use turns::{Turns, allowed};
+pub use turns::{ROUNDS_MIN, Turns, allowed, spread, under};

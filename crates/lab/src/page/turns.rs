@@ -2,12 +2,13 @@
 
 use gristmill_cli::Failure;
 use gristmill_counters::load::{Load, Watch};
+use gristmill_report::chart::milliseconds;
 use gristmill_report::tally::Tally;
 
 use super::Judgement;
 
 /// Fewer rounds give no verdict.
-const ROUNDS_MIN: usize = 3;
+pub const ROUNDS_MIN: usize = 3;
 
 /// The runs of several ways.
 pub struct Turns<T> {
@@ -70,12 +71,23 @@ pub fn allowed(rounds: usize, load: Option<Load>, verdict: Judgement) -> Judgeme
     match load {
         _ if !matches!(verdict, Judgement::Agrees | Judgement::Differs(_)) => verdict,
         _ if rounds < ROUNDS_MIN => Judgement::Undecided(format!("fewer than three rounds ({rounds})")),
-        Some(load) => Judgement::Undecided(format!(
-            "measured under load: other programs used {:.0} % of the processors",
-            load.foreign * 100.0
-        )),
+        Some(load) => under(load),
         None => verdict,
     }
+}
+
+/// Returns the verdict on what was measured under this load of others.
+pub fn under(load: Load) -> Judgement {
+    Judgement::Undecided(format!(
+        "measured under load: other programs used {:.0} % of the processors",
+        load.foreign * 100.0
+    ))
+}
+
+/// Formats a median time, and the least and the greatest, from milliseconds.
+pub fn spread(tally: &Tally) -> String {
+    let [least, median, most] = [tally.least, tally.median, tally.most].map(milliseconds);
+    format!("{median} ({least} to {most})")
 }
 
 #[cfg(test)]

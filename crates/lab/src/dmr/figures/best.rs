@@ -11,7 +11,7 @@ use crate::dmr::experiments::{Experiments, GLIBC, too_few_pairs, worst};
 use crate::dmr::judge::{Claim, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::model::strategy::{BufferKind, CombineAt, Strategy, Way, gatherings};
-use crate::dmr::runs::ModelRuns;
+use crate::dmr::runs::{COLUMNS, ModelRuns};
 use crate::page::Answer;
 
 /// The paper's choice for an application: hash or array, and whether values are combined in map.
@@ -110,7 +110,7 @@ pub fn table_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
         table(&details, all)
     );
     let verdict = judged(experiments.rounds, worst(&loads), || all_hold(&parts));
-    let rows = format!("application,allocator,strategy,name,value\n{rows}");
+    let rows = format!("{COLUMNS}\n{rows}");
     Ok(Answer::new(found, verdict).with("table-2-runs.csv", rows))
 }
 

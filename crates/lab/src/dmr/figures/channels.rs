@@ -9,7 +9,7 @@ use crate::dmr::curves::Curve;
 use crate::dmr::experiments::{Experiments, GLIBC, WORKERS, through};
 use crate::dmr::judge::{Contrast, judged};
 use crate::dmr::model::strategy::{CHANNELS, ChannelKind};
-use crate::dmr::runs::ModelRuns;
+use crate::dmr::runs::{COLUMNS, ModelRuns};
 use crate::page::{Answer, Judgement};
 
 /// Returns the microseconds of a page: the processor time of all workers, with map and reduce, divided by their pages.
@@ -80,6 +80,6 @@ fn compared(
     let lines =
         named.map(|(kind, name)| Curve { name, values: times(kind).map(|time| time.map(|time| time.median)).to_vec() });
     let verdict = judged(rounds, runs.load, || decide(runs, own));
-    let rows = format!("application,allocator,strategy,name,value\n{}", runs.csv("word count"));
+    let rows = format!("{COLUMNS}\n{}", runs.csv("word count"));
     Ok(drawn(Answer::new(found, verdict), name, "microseconds of a page", &lines).with("channels-runs.csv", rows))
 }

@@ -9,6 +9,7 @@ use crate::dmr::engine::EngineRuns;
 use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, OfApps, System, WORKERS, worst};
 use crate::dmr::judge::{Claim, Contrast, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
+use crate::dmr::runs::COLUMNS;
 use crate::mr_search::allocator::ALLOCATORS;
 use crate::page::{Answer, Judgement};
 
@@ -120,7 +121,7 @@ fn rises_and_falls(app: ModelApp, turn: usize, own: usize, time: impl Fn(usize) 
 /// Formats all runs of all systems.
 pub fn csv(scaling: &OfApps) -> String {
     let rows: String = scaling.iter().map(|(app, runs)| runs.csv(app.title())).collect();
-    format!("application,allocator,strategy,name,value\n{rows}")
+    format!("{COLUMNS}\n{rows}")
 }
 
 #[cfg(test)]
