@@ -17,6 +17,8 @@
 //! # Ok::<(), gristmill_apps::Error>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod error;
 mod file_format;
 mod npy;

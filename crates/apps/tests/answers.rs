@@ -1,6 +1,9 @@
 //! Tests that every application agrees with plain loops, on forked workers and on threads. Workers are forked, so the
 //! test process has no other threads and runs the tests one by one.
 
+#[path = "answers/golden.rs"]
+mod golden;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::ops::ControlFlow;
@@ -14,7 +17,7 @@ use gristmill_apps::{
 };
 
 fn main() {
-    let tests: [Test; 21] = [
+    let tests: [Test; 26] = [
         ("bmp_colours_are_those_of_a_loop_over_pixels", bmp_colours_are_those_of_a_loop_over_pixels),
         ("png_and_jpeg_count_as_the_pixels_they_decode_to", png_and_jpeg_count_as_the_pixels_they_decode_to),
         ("files_that_are_not_images_are_named", files_that_are_not_images_are_named),
@@ -42,6 +45,11 @@ fn main() {
         ("results_beyond_the_largest_float_are_refused", results_beyond_the_largest_float_are_refused),
         ("means_whose_sum_overflows_are_right", means_whose_sum_overflows_are_right),
         ("questions_without_an_answer_are_refused", questions_without_an_answer_are_refused),
+        ("a_product_is_that_of_numpy", golden::a_product_is_that_of_numpy),
+        ("components_are_those_of_scikit_learn", golden::components_are_those_of_scikit_learn),
+        ("centres_are_those_of_scikit_learn", golden::centres_are_those_of_scikit_learn),
+        ("a_line_is_that_of_scikit_learn", golden::a_line_is_that_of_scikit_learn),
+        ("counts_of_colours_are_those_of_numpy", golden::counts_of_colours_are_those_of_numpy),
     ];
     for isolation in [Isolation::Process, Isolation::Thread] {
         for (name, test) in tests {

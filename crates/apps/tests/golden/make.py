@@ -3,7 +3,7 @@
     python3 -m venv venv && venv/bin/pip install numpy scikit-learn
     venv/bin/python crates/apps/tests/golden/make.py
 
-The tests (crates/apps/tests/golden.rs) only read the files. Everything comes from one seed, so running this again with the
+The tests (crates/apps/tests/answers/golden.rs) only read the files. Everything comes from one seed, so running this again with the
 same versions makes the same bytes. Made with numpy 2.4.6 and scikit-learn 1.9.1.
 """
 

@@ -1,15 +1,14 @@
-//! Compares the applications with the answers of numpy and scikit-learn recorded by `golden/make.py`.
-
-// The closures are needed: for a function the lifetimes of a job are not general enough.
-#![allow(clippy::redundant_closure)]
+//! The answers of numpy and scikit-learn, recorded by `golden/make.py`.
 
 use std::path::PathBuf;
 
-use gristmill::{Control, Input, Isolation, Job, MapReduce, Outcome};
+use gristmill::{Control, Input, Job};
 use gristmill_apps::{
-    BinnedSum, BytePairs, Column, Columns, Dialect, Error, Histogram, KMeans, Line, Matrix, Pca, Product, RoundedSum,
-    Start, Way,
+    BinnedSum, BytePairs, Column, Columns, Dialect, Histogram, KMeans, Line, Matrix, Pca, Product, RoundedSum, Start,
+    Way,
 };
+
+use crate::Runs;
 
 fn golden(name: &str) -> Input {
     Input::paths([PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")).join(name)])
@@ -17,11 +16,6 @@ fn golden(name: &str) -> Input {
 
 fn table(name: &str) -> Matrix {
     Matrix::read(&mut golden(name), &Dialect::default()).unwrap_or_else(|error| panic!("{error}")).0
-}
-
-/// Tests of this file share a process, so workers are threads.
-fn run<J: MapReduce>(job: Job<'_, J>) -> Result<Outcome<J>, Error> {
-    Ok(job.workers(3).isolation(Isolation::Thread).run()?)
 }
 
 /// Asserts equality to twelve digits of the largest number.
@@ -33,19 +27,17 @@ fn assert_near(found: &[f64], expected: &[f64]) {
     }
 }
 
-#[test]
-fn a_product_is_that_of_numpy() {
+pub fn a_product_is_that_of_numpy(runs: &Runs) {
     let (a, b, expected) = (table("matrix-a.npy"), table("matrix-b.npy"), table("matrix-product.npy"));
     for way in [Way::SharedOutput, Way::Pairs] {
-        let (mut product, _) = Product::of(&a, &b, way, |job| run(job)).expect("a product");
+        let (mut product, _) = Product::of(&a, &b, way, |job| runs.run(job)).expect("a product");
         assert_eq!((product.rows, product.columns), (expected.rows, expected.columns));
         assert_near(product.values(), &expected.values);
     }
 }
 
-#[test]
-fn components_are_those_of_scikit_learn() {
-    let (pca, _) = Pca::of(table("pca-data.csv"), 8, run).expect("an analysis");
+pub fn components_are_those_of_scikit_learn(runs: &Runs) {
+    let (pca, _) = Pca::of(table("pca-data.csv"), 8, |job| runs.run(job)).expect("an analysis");
     assert_near(&pca.means, &table("pca-means.csv").values);
     assert_near(&pca.covariance.values, &table("pca-covariance.csv").values);
     let expected = table("pca-components.csv");
@@ -57,13 +49,10 @@ fn components_are_those_of_scikit_learn() {
     }
 }
 
-#[test]
-fn centres_are_those_of_scikit_learn() {
+pub fn centres_are_those_of_scikit_learn(runs: &Runs) {
     let (points, expected) = (table("kmeans-points.csv"), table("kmeans-centres.csv"));
     let question = KMeans { start: Start::First, ..KMeans::new(expected.rows) };
-    let run = |job: Job<'_, _>, state: &[u8], control: &mut Control<'_, _>| {
-        Ok::<_, Error>(job.workers(3).isolation(Isolation::Thread).iterate(state, control)?)
-    };
+    let run = |job: Job<'_, _>, state: &[u8], control: &mut Control<'_, _>| runs.iterate(job, state, control);
     let (clusters, _) = question.find(&points, run).expect("centres");
     assert!(clusters.settled);
     for number in 0..expected.rows {
@@ -74,15 +63,17 @@ fn centres_are_those_of_scikit_learn() {
     assert_near(&[clusters.inertia], &table("kmeans-inertia.csv").values);
 }
 
-#[test]
-fn a_line_is_that_of_scikit_learn() {
+pub fn a_line_is_that_of_scikit_learn(runs: &Runs) {
     let expected = table("regression-line.csv").values;
     let columns = [Column::Number(1), Column::Number(2)];
     let (pairs, dialect) = (|| golden("regression-pairs.csv"), Dialect::default());
     for line in [
-        BytePairs::fit(golden("regression.bin"), run).expect("a line").0,
-        Columns::<RoundedSum>::fit(pairs(), &dialect, columns.clone(), false, run).expect("a line").0.line,
-        Columns::<BinnedSum>::fit(pairs(), &dialect, columns, false, run).expect("a line").0.line,
+        BytePairs::fit(golden("regression.bin"), |job| runs.run(job)).expect("a line").0,
+        Columns::<RoundedSum>::fit(pairs(), &dialect, columns.clone(), false, |job| runs.run(job))
+            .expect("a line")
+            .0
+            .line,
+        Columns::<BinnedSum>::fit(pairs(), &dialect, columns, false, |job| runs.run(job)).expect("a line").0.line,
     ] {
         let Line { n, slope, intercept, r, .. } = line;
         assert_eq!(n, 500);
@@ -90,10 +81,9 @@ fn a_line_is_that_of_scikit_learn() {
     }
 }
 
-#[test]
-fn counts_of_colours_are_those_of_numpy() {
+pub fn counts_of_colours_are_those_of_numpy(runs: &Runs) {
     let expected = table("histogram-counts.csv");
-    let (counts, _) = Histogram::count(golden("histogram.bmp"), run).expect("counted");
+    let (counts, _) = Histogram::count(golden("histogram.bmp"), |job| runs.run(job)).expect("counted");
     for value in 0..256 {
         let found: Vec<f64> = counts.iter().map(|channel| channel[value] as f64).collect();
         assert_eq!(found, expected.row(value), "value {value}");
