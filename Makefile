@@ -81,7 +81,6 @@ lint:
 	@CARGO='$(CARGO)' sh ci/needs.sh rust cc python java
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
-	$(CARGO) clippy --workspace --exclude gristmill-columnar --exclude gristmill-python --locked -- -D warnings -D clippy::too_many_lines
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	CARGO='$(CARGO)' sh ci/features.sh --quick

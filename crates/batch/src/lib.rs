@@ -15,6 +15,7 @@
 //! The process that calls [`run()`] forks, so it starts no threads before.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod queue;
 mod list;

@@ -14,6 +14,8 @@
 //!
 //! Only results go to standard output. Workers are forked from this process, so it starts no threads.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod terminal;
 mod options;
 mod output;

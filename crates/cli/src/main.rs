@@ -1,5 +1,7 @@
 //! The command `gristmill`.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 use std::process::ExitCode;
 
 use gristmill_os::allocations::Counting;

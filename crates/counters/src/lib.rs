@@ -30,6 +30,8 @@
 //! }
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod files;
 pub mod access;
 pub mod kernel_symbols;

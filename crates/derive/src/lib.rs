@@ -9,6 +9,8 @@
 //!  enum     the number of the variant, in 1 byte; the tuple of its fields; zeros up to the width of the widest variant
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, TokenStream as Tokens};
 use quote::{format_ident, quote};

@@ -67,6 +67,8 @@
 //! `xz`. Only the last two need a C compiler; the others need its linker. A file of a compression that is left out ends
 //! a job with an error that names the feature.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 // What `derive(Datum)` writes names this crate as its users do.
 extern crate self as gristmill;
 

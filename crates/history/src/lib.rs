@@ -20,6 +20,7 @@
 //! caller fails because it cannot be read or written.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 mod schema;
 mod place;

@@ -18,6 +18,8 @@
 //! An experiment is one file, which has its options and runs it, and one line in the list below. The applications that
 //! it measures are those of `gristmill`: this program runs itself with the hidden subcommand `application`.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod results;
 mod records;
 mod generate;

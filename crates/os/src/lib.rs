@@ -32,6 +32,7 @@
 //! Linux only.
 
 #![allow(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod allocations;
 mod cgroup;

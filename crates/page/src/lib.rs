@@ -39,6 +39,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod prefetch;
 mod reuse;
 mod layout;

@@ -3,6 +3,8 @@
 //! A page is one file of HTML that needs nothing else: no script, no font, no picture. The command and the Python
 //! package make such pages.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 // Sorted: a module imports only from those above it (ci/rooms.py).
 pub mod text;
 pub mod messages;

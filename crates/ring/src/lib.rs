@@ -12,6 +12,7 @@
 //! promises, and the state that a dead peer leaves.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod sync;
 mod commit;

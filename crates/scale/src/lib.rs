@@ -13,6 +13,7 @@
 //! The process that calls [`measure()`] forks, so it starts no threads before.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod diagnose;
 mod section;

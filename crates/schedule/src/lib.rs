@@ -13,6 +13,7 @@
 //! README.md explains how they work together, with the formulas.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 mod machine;
 mod uncounted;
