@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gristmill::internal::Moment;
@@ -23,6 +24,8 @@ use rustix::process::{Pid, Signal, kill_process};
 pub const WATCHDOG: Duration = Duration::from_secs(20);
 /// The time after a job within which its processes must be gone.
 pub const GONE_WITHIN: Duration = Duration::from_secs(1);
+/// The largest number of tests that run at the same time.
+const AT_ONCE_MAX: usize = 4;
 /// The environment variable by which the supervisor finds every process of a test, including orphans.
 const MARK: &str = "GRISTMILL_TEST_MARK";
 
@@ -64,8 +67,8 @@ pub fn start(arguments: &[&str]) -> Watched {
 
 /// As [`start`], with additional environment variables.
 pub fn start_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Watched {
-    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}.{count}", std::process::id());
     let temp = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(temp.path().join("tmp")).expect("made");
@@ -215,26 +218,36 @@ pub fn run(tests: &[Test], helpers: &[Test]) {
         return test();
     }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-')).cloned().unwrap_or_default();
-    let (mut passed, mut failed) = (0, 0);
-    for (name, _) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        let began = Instant::now();
-        let mut test = start(&["--alone", name]);
-        let outcome = test.wait(WATCHDOG * 6, |_| {}).and_then(|status| {
-            test.leftovers()?;
-            if status.success() { Ok(()) } else { Err(format!("{status}\n{}", test.printed())) }
-        });
-        match outcome {
-            Ok(()) => passed += 1,
-            Err(_) => failed += 1,
+    let chosen: Vec<&Test> = tests.iter().filter(|(name, _)| name.contains(&filter)).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // Many tests wait for most of their time.
+    let at_once = std::thread::available_parallelism().map_or(1, |processors| processors.get().min(AT_ONCE_MAX));
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some((name, _)) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    failed.fetch_add(usize::from(!passes(name)), Ordering::Relaxed);
+                }
+            });
         }
-        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        println!("{name} ... {word} ({:.1} s)", began.elapsed().as_secs_f64());
-        if let Err(why) = outcome {
-            println!("{why}");
-        }
-    }
-    println!("{passed} claims passed, {failed} failed");
+    });
+    let failed = failed.into_inner();
+    println!("{} claims passed, {failed} failed", chosen.len() - failed);
     std::process::exit(i32::from(failed > 0));
+}
+
+/// Runs a test in a process of its own, prints the outcome, and returns whether it has passed.
+fn passes(name: &str) -> bool {
+    let began = Instant::now();
+    let mut test = start(&["--alone", name]);
+    let outcome = test.wait(WATCHDOG * 6, |_| {}).and_then(|status| {
+        test.leftovers()?;
+        if status.success() { Ok(()) } else { Err(format!("{status}\n{}", test.printed())) }
+    });
+    let word = if outcome.is_ok() { "ok" } else { "FAILED" };
+    let why = outcome.as_ref().err().map_or(String::new(), |why| format!("\n{why}"));
+    println!("{name} ... {word} ({:.1} s){why}", began.elapsed().as_secs_f64());
+    outcome.is_ok()
 }
 
 // Programs and their oracle.
