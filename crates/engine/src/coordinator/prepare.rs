@@ -22,11 +22,13 @@ use crate::input::paths::Opened;
 use crate::input::source::{Source, TaskMemory};
 use crate::input::tasks::{Splits, Tasks};
 use crate::memory::{Memory, shown};
+use crate::plan::balance::patience_ms;
 use crate::plan::budget::Budget;
 use crate::plan::explain::{Choice, explain};
 use crate::plan::job_plan::Plan;
 use crate::plan::known::{Known, Properties, Resources};
 use crate::plan::mode::Mode;
+use crate::plan::sample::Weights;
 use crate::plan::settings::{Isolation, Settings};
 use crate::plan::shelf_shape::ShelfShape;
 use crate::program::ending::Program;
@@ -35,6 +37,7 @@ use crate::program::ranges::Ranges;
 use crate::survey::quote_scan::scan_quotes;
 use crate::survey::range_finder::find_ranges;
 use crate::survey::sampler::take_sample;
+use crate::survey::weigher::weigh_partitions;
 
 /// A job that can start.
 pub(super) struct Prepared {
@@ -113,7 +116,8 @@ impl Prepared {
         };
         let nodes = nodes(settings)?;
         let known = Known::new(settings, resources(&nodes)?, input_bytes, properties, sample.as_ref());
-        let plan = Plan::new(&known)?;
+        let mut plan = Plan::new(&known)?;
+        plan.weights = weigh(program, &known, &plan, &opened, &seed);
         let ranges = cut_ranges::<J>(program, settings, mode, &opened, &plan)?;
         if let Some(mut on_plan) = on_plan {
             on_plan(&explain(&plan, &known, ranges.as_ref().map(Ranges::len)));
@@ -209,6 +213,13 @@ fn resources(nodes: &[NumaNode]) -> Result<Resources<'_>> {
     let addresses_bytes = machine::address_space_limit_bytes().map_or(u64::MAX, |limit_bytes| limit_bytes / 4);
     let available_bytes = available_bytes.min(addresses_bytes);
     Ok(Resources { processors: machine::processors(), nodes, available_bytes })
+}
+
+/// Weighs the partitions of a job, if some may be much larger than others.
+fn weigh<J: MapReduce>(program: &J, known: &Known<'_>, plan: &Plan, opened: &Opened, seed: &Seed) -> Option<Weights> {
+    let patience_ms = patience_ms(known, plan, J::PARTITION.is_some())?;
+    let partitions = plan.share_partitions();
+    weigh_partitions(program, known.settings, &opened.sources, partitions, patience_ms, seed)
 }
 
 /// Cuts the partitions of a job at a sample of its pairs, if they are ranges.

@@ -19,6 +19,7 @@ use crate::coordinator::state::Coordinator;
 use crate::coordinator::worker_handle::{Body, WorkerHandle};
 use crate::error::{Asked, Error, Result};
 use crate::failure::Failure;
+use crate::plan::balance::largest_first;
 use crate::plan::settings::Isolation;
 use crate::program::ending::Program;
 use crate::program_error::ProgramError;
@@ -37,8 +38,10 @@ impl<'scope, 'env> Coordinator<'scope, 'env, '_, '_> {
         self.reducers.reverse();
         for (share, reducers) in self.reducers_of_shares().iter().enumerate() {
             let first = share * plan.share_partitions();
-            for partition in 0..plan.share_partitions() {
-                shared.assign(first + partition, reducers[partition % reducers.len()], 0);
+            let alike = || vec![1.0; plan.share_partitions()];
+            let weights = plan.weights.as_ref().map_or_else(alike, |weights| weights.of.clone());
+            for (partition, reducer) in largest_first(&weights, reducers.len()).into_iter().enumerate() {
+                shared.assign(first + partition, reducers[reducer], 0);
             }
         }
         let first = self.tasks_to_begin_with();

@@ -34,6 +34,15 @@ pub(crate) fn explain(plan: &Plan, known: &Known<'_>, ranges: Option<usize>) -> 
     choices.extend(workers(plan, known));
     choices.extend(map(plan, known));
     choices.extend(exchange(plan, ranges));
+    if let Some(weights) = &plan.weights {
+        let why = format!(
+            "in a sample of {} pairs, one of {} partitions has {:.1} % of the bytes",
+            weights.counted,
+            weights.of.len(),
+            100.0 * weights.largest()
+        );
+        choices.push(Choice::new("reducers", "the largest partition first", why));
+    }
     let ignored = plan.why.ignored();
     choices.extend(ignored.map(|(what, why)| Choice { is_ignored: true, ..Choice::new(what, "ignored", why) }));
     choices

@@ -17,6 +17,7 @@ use crate::plan::known::Known;
 use crate::plan::partitions;
 use crate::plan::placement::{self, Places};
 use crate::plan::reason::Reasons;
+use crate::plan::sample::Weights;
 use crate::plan::settings::{Buffer, Exchange, Isolation, PagePolicy, RETRIES};
 use crate::plan::splits;
 use crate::plan::workers::{self, Roles};
@@ -44,6 +45,8 @@ pub(crate) struct Plan {
     /// The number of shares. Each has partitions for all keys. A job has one, or one for each home of workers: then a
     /// share has the pairs of the tasks that are mapped there, and its reducers are there, too.
     pub shares: usize,
+    /// The sizes of the partitions of a share, by a sample, if some may be much larger than others.
+    pub weights: Option<Weights>,
     pub places: Places,
     /// Whether partitions are ranges of pairs in the order of the result, provided that cuts between them are found.
     pub ranged: bool,
@@ -118,6 +121,7 @@ impl Plan {
             reduce_workers,
             partitions: share_partitions * shares,
             shares,
+            weights: None,
             places,
             ranged: partitions::are_ranges(known),
             page_bytes: arena.page_bytes,

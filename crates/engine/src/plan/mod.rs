@@ -21,6 +21,7 @@ pub(crate) mod arena;
 pub(crate) mod budget;
 pub(crate) mod shelf_shape;
 pub(crate) mod job_plan;
+pub(crate) mod balance;
 pub(crate) mod explain;
 
 #[cfg(test)]

@@ -417,7 +417,7 @@ options! {
             Set::Bytes(|settings, bytes| settings.page_bytes = Some(bytes));
         "partitions" = partitions:
             "Partitions of the keys, rounded up to a power of two",
-            default "64, or 2 for each reducer if that is more",
+            default "64, or 2 for each reducer if that is more; 8 if map does not combine",
             Set::Count(1..=4096, |settings, partitions| settings.partitions = Some(partitions as usize));
         "split-bytes" = split_bytes:
             "Approximate input bytes of a map task",

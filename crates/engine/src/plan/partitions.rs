@@ -9,6 +9,9 @@ use crate::plan::settings::Buffer;
 /// The default number of partitions: enough that the keys of one partition fit in the second-level cache for millions
 /// of keys.
 const PARTITIONS_MIN: usize = 64;
+/// The least number of partitions of each reducer where pairs are sent as they are: a reducer that has a partition with
+/// a heavy key gets fewer others.
+const PER_REDUCER: usize = 8;
 /// The largest number of partitions: each has an open page in every worker.
 const PARTITIONS_MAX: usize = 1 << 12;
 /// The least number of keys in each partition of a dense buffer. Each flush sends a page to every partition, which
@@ -31,6 +34,11 @@ pub(crate) fn partitions(known: &Known<'_>, buffer: Buffer, reduce_workers: usiz
             PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)).max(reduce_workers * 2),
             Because("several for each reducer, and no more than the keys can fill"),
         ),
+        (None, Buffer::Array, _) => {
+            let why = "what is reduced of one stays in the cache for millions of keys, and each reducer has several of \
+                       unequal size";
+            (PARTITIONS_MIN.max(reduce_workers * PER_REDUCER), Because(why))
+        }
         (None, ..) => {
             let why = "what is reduced of one stays in the cache for millions of keys, and each reducer has several";
             (PARTITIONS_MIN.max(reduce_workers * 2), Because(why))

@@ -1,4 +1,4 @@
-//! A sample of the input: estimates for the whole from a few small pieces.
+//! Samples of the input: estimates for the whole from small pieces.
 
 /// The size below which mapping an input is faster than sampling it.
 pub(crate) const WORTH_BYTES: u64 = 16 << 10;
@@ -18,6 +18,9 @@ pub(crate) struct Sample {
     pub told_apart: u64,
     /// The number of distinct keys among them.
     pub keys: u64,
+    /// The bytes of these pairs, and of those of them that have the key with the most bytes.
+    pub told_bytes: u64,
+    pub heaviest_bytes: u64,
     /// The map function's nanoseconds per byte of input, in the fastest piece, because the first one pays for cold
     /// memory. A lower bound if no piece was finished in time.
     pub ns_per_byte: f64,
@@ -28,18 +31,66 @@ pub(crate) struct Sample {
 }
 
 /// A sample as a message to another process of this machine.
-pub(crate) type SampleWords = [u64; 9];
+pub(crate) type SampleWords = [u64; 11];
 
 impl Sample {
     pub fn to_words(self) -> SampleWords {
-        let Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns } = self;
-        [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte.to_bits(), read_bytes, wait_ns]
+        let Sample {
+            pieces,
+            bytes,
+            pairs,
+            pair_bytes,
+            told_apart,
+            keys,
+            told_bytes,
+            heaviest_bytes,
+            ns_per_byte,
+            read_bytes,
+            wait_ns,
+        } = self;
+        [
+            pieces,
+            bytes,
+            pairs,
+            pair_bytes,
+            told_apart,
+            keys,
+            told_bytes,
+            heaviest_bytes,
+            ns_per_byte.to_bits(),
+            read_bytes,
+            wait_ns,
+        ]
     }
 
     pub fn of_words(words: SampleWords) -> Sample {
-        let [pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns] = words;
+        let [
+            pieces,
+            bytes,
+            pairs,
+            pair_bytes,
+            told_apart,
+            keys,
+            told_bytes,
+            heaviest_bytes,
+            ns_per_byte,
+            read_bytes,
+            wait_ns,
+        ] = words;
         let ns_per_byte = f64::from_bits(ns_per_byte);
-        Sample { pieces, bytes, pairs, pair_bytes, told_apart, keys, ns_per_byte, read_bytes, wait_ns }
+        Sample {
+            pieces,
+            bytes,
+            pairs,
+            pair_bytes,
+            told_apart,
+            keys,
+            told_bytes,
+            heaviest_bytes,
+            ns_per_byte,
+            read_bytes,
+            wait_ns,
+        }
     }
 
     /// Estimates the nanoseconds that the map function takes for `bytes` of input.
@@ -55,5 +106,21 @@ impl Sample {
     /// Estimates the number of pairs that `bytes` of input become.
     pub fn pairs_of(&self, bytes: u64) -> f64 {
         if self.bytes == 0 { 0.0 } else { self.pairs as f64 / self.bytes as f64 * bytes as f64 }
+    }
+}
+
+/// The sizes of partitions, as far as a sample shows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Weights {
+    /// The number of pairs that were counted.
+    pub counted: u64,
+    /// The bytes of them that each partition has, heavy keys as counted and all others spread equally.
+    pub of: Vec<f64>,
+}
+
+impl Weights {
+    /// Returns the part of all bytes that the largest partition has.
+    pub fn largest(&self) -> f64 {
+        self.of.iter().copied().fold(0.0, f64::max) / self.of.iter().sum::<f64>()
     }
 }

@@ -4,6 +4,7 @@ use gristmill_os::machine::{NumaNode, Processors};
 
 use crate::error::Result;
 use crate::plan::arena::ARENA_BYTES;
+use crate::plan::balance::patience_ms;
 use crate::plan::explain::explain;
 use crate::plan::job_plan::Plan;
 use crate::plan::known::{Known, Properties, Resources};
@@ -464,4 +465,34 @@ fn partitions_and_places_have_the_reasons_that_decided_them() {
             "pinned to 2 nodes (what the nodes would reduce cannot be joined in this job, so workers are pinned only)",
         )],
     );
+}
+
+#[test]
+fn partitions_are_weighed_where_a_key_is_heavy_and_map_does_not_combine() {
+    let plain = Properties { combines: false, ..PROGRAM };
+    let skewed = Sample {
+        pairs: 2000,
+        told_apart: 1000,
+        told_bytes: 10_000,
+        heaviest_bytes: 1000,
+        ..sample(5.0).expect("made above")
+    };
+    let even = Sample { heaviest_bytes: 100, ..skewed };
+    let patience = |settings: &Settings, program, sample: &Sample, input_bytes, chooses| {
+        let known = Known::new(settings, machine(8), input_bytes, program, Some(sample));
+        let plan = Plan::new(&known).expect("nothing was asked for that cannot be");
+        patience_ms(&known, &plan, chooses)
+    };
+    let open = Settings::default();
+    let one = Settings { workers: Some(1), ..Settings::default() };
+    // A fiftieth of 7.55 s of work for eight processors.
+    assert_eq!(patience(&open, plain, &skewed, 1 << 30, false), Some(18));
+    assert_eq!(patience(&open, plain, &skewed, 1 << 40, false), Some(100), "never longer");
+    assert_eq!(patience(&open, plain, &skewed, 1 << 24, false), None, "not worth it");
+    assert_eq!(patience(&open, plain, &even, 1 << 30, false), None, "no key is heavy");
+    assert_eq!(patience(&open, plain, &even, 1 << 30, true), Some(18), "the program chooses partitions");
+    assert_eq!(patience(&one, plain, &skewed, 1 << 30, false), None, "there is one reducer");
+    assert_eq!(patience(&open, PROGRAM, &skewed, 1 << 30, false), None, "map combines");
+    assert_eq!(patience(&open, Properties { iterates: true, ..plain }, &skewed, 1 << 30, false), None);
+    assert_eq!(patience(&open, Properties { passes: true, ..plain }, &skewed, 1 << 30, false), None, "ranges");
 }

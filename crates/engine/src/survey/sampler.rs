@@ -7,7 +7,7 @@
 //! Measured: the fork, the child and the counting take 0.3 ms of CPU time, which is why inputs below [`WORTH_BYTES`]
 //! are planned without a sample.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -157,7 +157,7 @@ fn map_pieces<J: MapReduce>(
 ) {
     let read = Sample { read_bytes, wait_ns, ..Sample::default() };
     let mut counter =
-        Counter { seed, sample: read, seen: HashSet::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()) };
+        Counter { seed, sample: read, seen: HashMap::with_capacity_and_hasher(PAIRS_TOLD_APART, Default::default()) };
     // Until a piece is finished, only a lower bound for the time of the first one is known.
     let at_least = Sample { ns_per_byte: f64::from(PATIENCE_MS) * 1e6 / PIECE_BYTES as f64, ..read };
     if !tell(at_least, to) {
@@ -210,18 +210,24 @@ fn read_for(patience_ms: u32, from: &mut PipeReader) -> io::Result<(Vec<u8>, boo
 struct Counter<'s> {
     seed: &'s Seed,
     sample: Sample,
-    /// Hashes of the distinct keys.
-    seen: HashSet<u64, foldhash::fast::FixedState>,
+    /// The hashes of distinct keys, and the bytes of the pairs of each.
+    seen: HashMap<u64, u64, foldhash::fast::FixedState>,
 }
 
 impl<K: Key, V: Datum> Emit<K, V> for Counter<'_> {
     #[inline]
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
-        self.sample.pairs += 1;
-        self.sample.pair_bytes += entry::width::<K, V>(key, value) as u64;
-        if (self.sample.told_apart as usize) < PAIRS_TOLD_APART {
-            self.sample.told_apart += 1;
-            self.sample.keys += u64::from(self.seen.insert(key::hash::<K>(key, self.seed)));
+        let sample = &mut self.sample;
+        let bytes = entry::width::<K, V>(key, value) as u64;
+        sample.pairs += 1;
+        sample.pair_bytes += bytes;
+        if (sample.told_apart as usize) < PAIRS_TOLD_APART {
+            sample.told_apart += 1;
+            sample.told_bytes += bytes;
+            let of_key = self.seen.entry(key::hash::<K>(key, self.seed)).or_insert(0);
+            *of_key += bytes;
+            sample.heaviest_bytes = sample.heaviest_bytes.max(*of_key);
+            sample.keys = self.seen.len() as u64;
         }
     }
 }
@@ -239,9 +245,11 @@ mod tests {
             pair_bytes: 4,
             told_apart: 5,
             keys: 6,
-            ns_per_byte: 7.5,
-            read_bytes: 8,
-            wait_ns: 9,
+            told_bytes: 7,
+            heaviest_bytes: 8,
+            ns_per_byte: 9.5,
+            read_bytes: 10,
+            wait_ns: 11,
         };
         let mut message = Vec::new();
         assert!(tell(sample, &mut message));
