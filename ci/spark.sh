@@ -12,7 +12,7 @@ fi
 
 # The jar must contain only our own classes, so that it needs no third-party notices. (The build checks the licences of
 # its build and test dependencies; the list is target/licences/THIRD-PARTY.txt.)
-others=$(for jar in target/gristmill-spark-*.jar; do jar tf "$jar"; done | grep -vE '/$|^META-INF/(MANIFEST\.MF|maven/org\.gristmill/)|^org/(gristmill|apache/spark/shuffle/gristmill)/' || true)
+others=$(for jar in target/gristmill-spark-*.jar; do jar tf "$jar"; done | grep -vE '/$|^META-INF/(MANIFEST\.MF|LICENSE|maven/org\.gristmill/)|^org/(gristmill|apache/spark/shuffle/gristmill)/' || true)
 if [ -n "$others" ]; then
     printf 'ci/spark.sh: the jar bundles what is not ours:\n%s\n' "$others" >&2
     exit 1
