@@ -11,9 +11,9 @@ use crate::plan::known::Known;
 /// The share of its reducer's fair part that a key must have, in the small sample, before partitions are weighed.
 const HEAVY_MIN: f64 = 0.125;
 /// Weighing takes at most this part of the time that the maps are expected to take.
-const WORTH: f64 = 0.02;
+const WORTH: f64 = 0.05;
 /// The time in which enough pairs can be counted, and the longest wait for them.
-const PATIENCE_MIN_MS: f64 = 1.0;
+const PATIENCE_MIN_MS: f64 = 2.0;
 const PATIENCE_MAX_MS: f64 = 100.0;
 
 /// Returns how long a job should wait to have its partitions weighed; `None` if they will be alike, or if their owners
