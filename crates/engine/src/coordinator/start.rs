@@ -38,9 +38,9 @@ impl<'scope, 'env> Coordinator<'scope, 'env, '_, '_> {
         self.reducers.reverse();
         for (share, reducers) in self.reducers_of_shares().iter().enumerate() {
             let first = share * plan.share_partitions();
-            let alike = || vec![1.0; plan.share_partitions()];
-            let weights = plan.weights.as_ref().map_or_else(alike, |weights| weights.of.clone());
-            for (partition, reducer) in largest_first(&weights, reducers.len()).into_iter().enumerate() {
+            let placed = plan.weights.as_ref().map(|weights| largest_first(&weights.of, reducers.len()));
+            for partition in 0..plan.share_partitions() {
+                let reducer = placed.as_ref().map_or(partition % reducers.len(), |placed| placed[partition]);
                 shared.assign(first + partition, reducers[reducer], 0);
             }
         }

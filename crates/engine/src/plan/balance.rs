@@ -1,7 +1,7 @@
 //! Balance: which reducer owns which partition, if a few keys have many of the pairs.
 //!
 //! Where values combine in map, a partition is as large as its keys are many, and hashing makes partitions alike.
-//! Without that, a key with a tenth of the pairs makes its partition as large as a tenth of the job. OPS (section 4.3)
+//! Without that, a key with a tenth of the pairs makes its partition as large as a tenth of the job. OPS (section 3.3)
 //! predicts the sizes of partitions from the first map outputs, and places the largest first. Pages are sent to owners
 //! from the first one on here, so sizes are counted in a sample before the first worker starts.
 
