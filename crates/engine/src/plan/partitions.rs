@@ -11,7 +11,7 @@ use crate::plan::settings::Buffer;
 const PARTITIONS_MIN: usize = 64;
 /// The least number of partitions of each reducer where pairs are sent as they are: a reducer that has a partition with
 /// a heavy key gets fewer others.
-const PER_REDUCER: usize = 8;
+const PER_REDUCER_AS_SENT: usize = 8;
 /// The largest number of partitions: each has an open page in every worker.
 const PARTITIONS_MAX: usize = 1 << 12;
 /// The least number of keys in each partition of a dense buffer. Each flush sends a page to every partition, which
@@ -34,14 +34,10 @@ pub(crate) fn partitions(known: &Known<'_>, buffer: Buffer, reduce_workers: usiz
             PARTITIONS_MIN.min(keys.div_ceil(DENSE_KEYS_PER_PARTITION)).max(reduce_workers * 2),
             Because("several for each reducer, and no more than the keys can fill"),
         ),
-        (None, Buffer::Array, _) => {
-            let why = "what is reduced of one stays in the cache for millions of keys, and each reducer has several of \
-                       unequal size";
-            (PARTITIONS_MIN.max(reduce_workers * PER_REDUCER), Because(why))
-        }
         (None, ..) => {
             let why = "what is reduced of one stays in the cache for millions of keys, and each reducer has several";
-            (PARTITIONS_MIN.max(reduce_workers * 2), Because(why))
+            let per_reducer = if buffer == Buffer::Array { PER_REDUCER_AS_SENT } else { 2 };
+            (PARTITIONS_MIN.max(reduce_workers * per_reducer), Because(why))
         }
     };
     Ok((partitions.next_power_of_two(), why))

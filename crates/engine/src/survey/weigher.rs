@@ -30,8 +30,8 @@ const PIECES_MIN: usize = 8;
 /// The part of the pieces that a key must be in to count as heavy. In an input that is sorted by key, each key fills
 /// the few pieces that it is in, and says nothing about the partitions of the others.
 const SPREAD: usize = 4;
-/// Pieces are mapped in so many turns over the input, so that those mapped in time are from all of it.
-const TURNS: usize = 8;
+/// The number of passes over the input. Each maps every eighth piece, so even a few pieces come from all of it.
+const PASSES: usize = 8;
 
 /// Weighs pairs in pieces of the input for at most `patience_ms`. `None` if the map function crashes on them, or is so
 /// slow that too few were mapped.
@@ -63,8 +63,8 @@ pub(crate) fn weigh_partitions<J: MapReduce>(
 fn count<J: MapReduce>(program: &J, tasks: &Tasks, partitions: usize, until_ns: u64, seed: &Seed) -> Option<Weights> {
     let mut reader = Reader::new(PIECE_BYTES);
     let mut counter = Counter::new(partitions, seed, J::PARTITION.is_some());
-    let turns = (0..TURNS).flat_map(|turn| (turn..tasks.len()).step_by(TURNS));
-    for task in turns.take_while(|_| monotonic_ns() < until_ns) {
+    let passes = (0..PASSES).flat_map(|pass| (pass..tasks.len()).step_by(PASSES));
+    for task in passes.take_while(|_| monotonic_ns() < until_ns) {
         counter.pieces += 1;
         map_piece(&mut reader, tasks, task, |chunk| {
             let mut emitter = Emitter::<J> { counter: &mut counter, program: PhantomData };
