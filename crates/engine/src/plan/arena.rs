@@ -9,9 +9,13 @@ use crate::plan::workers::Roles;
 
 /// Memory for pages in flight, of all workers that map at once. It is small enough to stay in the last-level cache.
 const POOL_BYTES: usize = 16 << 20;
+/// The same of one worker, where many map at once: what its own second-level cache holds.
+const POOL_BYTES_OF_ONE: usize = 2 << 20;
 /// The room for pages of one worker with its reserve, if there is memory: what it sends while the others are busy with
 /// long tasks waits there. A map function that works on batches of a million rows emits 16 MiB at a time.
 pub(crate) const ARENA_BYTES: usize = 32 << 20;
+/// The reserve of a worker whose tasks a sample has planned: an epoch of two tasks of 2 MiB that emit what they read.
+const SHORT_RESERVE_BYTES: usize = 4 << 20;
 /// All such room together takes at most 1 / 16 of the memory.
 const ARENAS_SHARE: usize = 16;
 /// The memory that the kernel may map at once.
@@ -48,7 +52,7 @@ impl Arena {
     ) -> Result<(Arena, Reason)> {
         let pool_pages = share_partitions * 2 + roles.reduce_workers * 2;
         // Only workers that map at once write many pages.
-        let cached_bytes = POOL_BYTES / (map_at_once * pool_pages);
+        let cached_bytes = (POOL_BYTES / map_at_once).max(POOL_BYTES_OF_ONE) / pool_pages;
         // If the budget is small, the pages of all workers take an eighth of it.
         let affordable_bytes =
             left_bytes(known.settings).map_or(usize::MAX, |bytes| bytes / 8 / (roles.map_workers * pool_pages));
@@ -58,14 +62,11 @@ impl Arena {
             true => HUGE_PAGE_BYTES >> page_bytes.trailing_zeros().min(HUGE_PAGE_BYTES.trailing_zeros()),
             false => 1,
         };
-        let reserve_pages = match wants_reserve(known) {
-            true => {
-                let memory_bytes = left_bytes(known.settings).unwrap_or(known.machine.available_bytes as usize / 2);
-                let arena_bytes = ARENA_BYTES.min(memory_bytes / ARENAS_SHARE / roles.workers());
-                (arena_bytes / page_bytes).saturating_sub(pool_pages)
-            }
-            false => 0,
-        };
+        let memory_bytes = left_bytes(known.settings).unwrap_or(known.machine.available_bytes as usize / 2);
+        let room_bytes = memory_bytes / ARENAS_SHARE / roles.workers();
+        let pool_bytes = pool_pages * page_bytes;
+        let arena_bytes = wanted_bytes(known, pool_bytes).min(room_bytes);
+        let reserve_pages = arena_bytes.saturating_sub(pool_bytes) / page_bytes;
         Ok((Arena { page_bytes, pool_pages, reserve_pages, multiple }, why))
     }
 
@@ -106,10 +107,13 @@ fn page_bytes(known: &Known<'_>, cached_bytes: usize, affordable_bytes: usize) -
     Ok((page_bytes, Because(why)))
 }
 
-/// Returns whether a worker has pages in reserve for a long task.
-fn wants_reserve(known: &Known<'_>) -> bool {
-    // Tasks that a sample has planned are short, so their pages come home soon; and populated in advance, a reserve
-    // would not be one.
+/// Returns the bytes of an arena with a reserve that is large enough for the tasks.
+fn wanted_bytes(known: &Known<'_>, pool_bytes: usize) -> usize {
+    // A reserve that is populated in advance is none.
+    if known.settings.pages == PagePolicy::Prealloc {
+        return pool_bytes;
+    }
+    // Tasks that a sample has planned are short, so their pages come home soon.
     let are_short = known.sample.is_some() && known.settings.split_bytes.is_none();
-    !are_short && known.settings.pages != PagePolicy::Prealloc
+    if are_short { pool_bytes + SHORT_RESERVE_BYTES } else { ARENA_BYTES }
 }
