@@ -116,19 +116,19 @@ fn splits_are_for_the_workers_that_map_at_once() {
 #[test]
 fn arenas_have_a_reserve_if_there_is_memory() {
     let machine = Resources { processors: Processors::within(2, None), nodes: &[], available_bytes: 1 << 34 };
-    let made = |settings: Settings, sample| made(&settings, machine, 1 << 30, PROGRAM, sample).expect("it is possible");
+    let plan = |settings: Settings, sample| made(&settings, machine, 1 << 30, PROGRAM, sample).expect("it is possible");
     let has_32_mib = |plan: Plan| plan.reserve_pages > 0 && plan.pages_per_arena * plan.page_bytes == ARENA_BYTES;
-    assert!(has_32_mib(made(Settings::default(), None)));
+    assert!(has_32_mib(plan(Settings::default(), None)));
     let short = sample(5.0);
     let cut = Settings { split_bytes: Some(1 << 28), ..Settings::default() };
-    assert!(has_32_mib(made(cut, short.as_ref())));
+    assert!(has_32_mib(plan(cut, short.as_ref())));
     // Two workers waited for each other's pages for a fifth of a word count whose tasks emitted as much as they read.
-    let plan = made(Settings::default(), short.as_ref());
-    assert_eq!(plan.reserve_pages * plan.page_bytes, 4 << 20);
+    let planned = plan(Settings::default(), short.as_ref());
+    assert_eq!(planned.reserve_pages * planned.page_bytes, 4 << 20);
     let small = Settings { memory_bytes: Some(128 << 20), ..Settings::default() };
-    assert_eq!(made(small, None).reserve_pages, 0);
+    assert_eq!(plan(small, None).reserve_pages, 0);
     let prealloc = Settings { pages: PagePolicy::Prealloc, ..Settings::default() };
-    assert_eq!(made(prealloc, None).reserve_pages, 0);
+    assert_eq!(plan(prealloc, None).reserve_pages, 0);
 }
 
 #[test]
