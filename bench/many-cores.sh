@@ -81,7 +81,9 @@ text=$(make_input word-count $size)
 picture=$(make_input histogram $size)
 pairs=$(make_input linear-regression $size)
 points=$(make_input kmeans $size)
-records=$(make_input sort $size)
+records=$data/records
+# shellcheck disable=SC2046 # As below.
+cat $(repeated "$(make_input sort $size)") >"$records"
 lines=$(make_input palindromes small)
 # shellcheck disable=SC2046 # The names have no spaces but those of FOLDER, which the shell would cut.
 part word-count word-count --top 10 $(repeated "$text")
@@ -89,7 +91,7 @@ part word-count word-count --top 10 $(repeated "$text")
 part histogram histogram $(repeated "$picture")
 # shellcheck disable=SC2046
 part linear-regression linear-regression $(repeated "$pairs")
-part kmeans kmeans -k 20 "$points"
+part kmeans kmeans -k 100 "$points"
 part sort sort "$records"
 part palindromes palindromes --print total --algorithm tree "$lines"
 
