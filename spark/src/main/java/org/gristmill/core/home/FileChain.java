@@ -86,11 +86,11 @@ final class FileChain implements Closeable {
     }
   }
 
-  /** The file that has these bytes, which have been written; null if they are in several. */
+  /** The file that has these bytes, which have been written; null if they are in several, or if it was deleted. */
   InFile file(long offset, int length) {
     Map.Entry<Long, StoreFile> file = files.floorEntry(offset);
     Long next = files.higherKey(offset);
-    return file == null || next != null && next < offset + length
+    return file == null || next != null && next < offset + length || !file.getValue().file().exists()
         ? null
         : new InFile(file.getValue().file(), offset - file.getKey());
   }

@@ -3,6 +3,7 @@ package org.gristmill.core.home;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
@@ -16,15 +17,18 @@ import java.util.Set;
 
 /**
  * A file with bytes of one shuffle on a disk of a home. One thread writes; any thread reads; no other user of the
- * machine does.
+ * machine does. Its bytes can be read here until it is closed, even if somebody deletes it before, as what cleans
+ * temporary folders does.
  */
 final class StoreFile implements Closeable {
   private final File file;
   private final FileChannel channel;
+  private final RandomAccessFile kept;
 
   StoreFile(File file) throws IOException {
     this.file = file;
     channel = FileChannel.open(file.toPath(), Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), ownerOnly(file.toPath()));
+    kept = new RandomAccessFile(file, "r");
   }
 
   private static FileAttribute<?>[] ownerOnly(Path path) {
@@ -77,6 +81,16 @@ final class StoreFile implements Closeable {
    */
   void read(long offset, byte[] into, int at, int length) throws IOException {
     try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
+      read(in, offset, into, at, length);
+    } catch (FileNotFoundException e) { // no longer under its name
+      synchronized (kept) {
+        read(kept, offset, into, at, length);
+      }
+    }
+  }
+
+  private void read(RandomAccessFile in, long offset, byte[] into, int at, int length) throws IOException {
+    try {
       in.seek(offset);
       in.readFully(into, at, length);
     } catch (EOFException e) {
@@ -92,6 +106,7 @@ final class StoreFile implements Closeable {
   @Override
   public void close() throws IOException {
     channel.close();
+    kept.close();
     Files.deleteIfExists(file.toPath());
   }
 }

@@ -119,8 +119,11 @@ public final class PartitionOpener {
     String home = location.homes().get(partition - asked.start()).id();
     if (error instanceof SelectedSegments.CorruptSegmentException corrupt) {
       int map = corrupt.mapIndex();
-      return failure(partition, Map.of(map, winners.get(partition).get(map)), "", "executor " + home + ": "
-          + corrupt.getMessage());
+      if (!node.givesCorrupt(home, asked.shuffle(), partition, map)) {
+        return failure(partition, Map.of(map, winners.get(partition).get(map)), "", "executor " + home + ": "
+            + corrupt.getMessage());
+      }
+      // One map at a time, Spark would end the job before all are found: it gives a stage four attempts.
     }
     return failure(partition, winners.get(partition), home, "executor " + home + " cannot be read: " + error.getMessage());
   }

@@ -85,6 +85,20 @@ class PageStoreTest {
   }
 
   @Test
+  void aFileThatIsDeletedIsStillRead() throws Exception {
+    open(this::file, 10, 0);
+    byte[] a = Segments.segment(1, 0, 0, 0, 0, true, "before");
+    store.receive(List.of(a));
+    awaitFile(1, 0, a.length);
+    assertTrue(file(0, 1).delete());
+    assertArrayEquals(a, store.read(1, 0, 0, a.length));
+    assertNull(store.file(1, 0, 0, a.length)); // which would be opened by its name
+    byte[] b = Segments.segment(1, 0, 1, 1, 0, true, "after");
+    store.receive(List.of(b));
+    assertArrayEquals(b, store.read(1, 0, a.length, b.length));
+  }
+
+  @Test
   void partitionsLieTogetherThoughTheyArriveMixed() throws Exception {
     open(this::file, 100_000, 1 << 20); // nothing is written: these are the places they would have
     for (int i = 0; i < 50; i++) {
