@@ -46,10 +46,15 @@ public record MapOutputWriter<K, V, C>(ExecutorNode node, ShuffleDependency<K, V
 
   private long writeRecords(Iterator<? extends Product2<?, ?>> records, Emission emission) throws IOException {
     long consumed = 0;
+    int partitions = dependency.partitioner().numPartitions();
     while (records.hasNext()) {
       Product2<?, ?> record = records.next();
       Object key = record._1();
       int partition = dependency.partitioner().getPartition(key);
+      if (partition < 0 || partition >= partitions) {
+        throw new IndexOutOfBoundsException(dependency.partitioner().getClass().getName() + " puts a key into partition " + partition
+            + " of shuffle " + dependency.shuffleId() + ", which has the partitions 0 to " + (partitions - 1));
+      }
       checksums.add(partition, key, record._2());
       buffers.write(partition, key, record._2(), emission.includes(partition));
       consumed++;

@@ -5,6 +5,7 @@ import static org.apache.spark.sql.functions.count;
 import static org.apache.spark.sql.functions.lit;
 import static org.apache.spark.sql.functions.udf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -15,7 +16,9 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
+import org.apache.spark.Partitioner;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaRDD;
@@ -64,6 +67,26 @@ class AnswersTest {
     Map<Integer, Long> sums = new TreeMap<>();
     data.forEach(r -> sums.merge(r._1(), (long) r._2(), Long::sum));
     return sums;
+  }
+
+  /** It gave a bare ArrayIndexOutOfBoundsException, as Spark does. */
+  @Test
+  void aPartitionerThatPutsKeysNowhereIsNamed() {
+    SparkException error = assertThrows(SparkException.class, () -> pairs(2).partitionBy(new Nowhere()).count());
+    assertTrue(error.getMessage().contains("Nowhere puts a key into partition -4 of shuffle "), error.getMessage());
+    assertTrue(error.getMessage().contains("the partitions 0 to 6"), error.getMessage());
+  }
+
+  private static final class Nowhere extends Partitioner {
+    @Override
+    public int numPartitions() {
+      return 7;
+    }
+
+    @Override
+    public int getPartition(Object key) {
+      return -4;
+    }
   }
 
   @Test
