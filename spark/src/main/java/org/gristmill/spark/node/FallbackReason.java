@@ -3,6 +3,7 @@ package org.gristmill.spark.node;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.gristmill.core.format.PartitionIndex;
@@ -17,8 +18,13 @@ import org.gristmill.core.plan.Settings;
  * @param check the reason in a sentence for the log, and what can be done about it; null if it does not hold
  */
 public record FallbackReason(String name, boolean mustFallBack, boolean always, Function<Shuffle, String> check) {
-  /** A shuffle that is being registered. */
-  public record Shuffle(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency, boolean oneProcess) {
+  /**
+   * A shuffle that is being registered.
+   *
+   * @param uploadError why Spark's serialiser cannot write what goes with an upload; null if it can
+   */
+  public record Shuffle(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency, boolean oneProcess,
+      Supplier<String> uploadError) {
     /** The sentence, if a setting of Spark is true. */
     String ifSet(String key, String sentence) {
       return conf.getBoolean(key, false) ? key + " is true, and " + sentence + "; set it to false" : null;
@@ -47,10 +53,12 @@ public record FallbackReason(String name, boolean mustFallBack, boolean always, 
           ? "driver and executor are one process, there is nowhere to send to; use a cluster, or"
               + " --master \"local-cluster[2,1,1024]\" for executors of their own on this machine"
           : null),
+      new FallbackReason("UnregisteredClass", true, true, FallbackReason::unregisteredClass),
       new FallbackReason("TooSmall", false, false, FallbackReason::tooSmall));
 
-  public static Optional<Found> firstFor(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency, boolean oneProcess) {
-    Shuffle shuffle = new Shuffle(conf, settings, dependency, oneProcess);
+  public static Optional<Found> firstFor(SparkConf conf, Settings settings, ShuffleDependency<?, ?, ?> dependency, boolean oneProcess,
+      Supplier<String> uploadError) {
+    Shuffle shuffle = new Shuffle(conf, settings, dependency, oneProcess, uploadError);
     boolean allowed = settings.flag(Settings.FALLBACK);
     for (FallbackReason reason : ALL) {
       String found = reason.check.apply(shuffle);
@@ -84,6 +92,15 @@ public record FallbackReason(String name, boolean mustFallBack, boolean always, 
     return s.conf.getBoolean("spark.decommission.enabled", false) && s.conf.contains(STORAGE)
         ? STORAGE + " is " + s.conf.get(STORAGE) + ", and executors that leave do not copy our partitions there; remove that setting"
         : null;
+  }
+
+  /** Spark from 4.3 on does not register with Kryo what it sends along with every block. */
+  private static String unregisteredClass(Shuffle s) {
+    String error = s.oneProcess ? null : s.uploadError.get();
+    return error == null
+        ? null
+        : "Spark's own message that goes with an upload cannot be serialised (" + error + "); add that class to"
+            + " spark.kryo.classesToRegister, or set spark.kryo.registrationRequired to false";
   }
 
   private static String tooSmall(Shuffle s) {

@@ -41,6 +41,8 @@ import org.gristmill.spark.reader.RecordIterator;
 import org.gristmill.spark.writer.MapOutputWriter;
 import org.gristmill.spark.writer.PartitionBuffers;
 import org.gristmill.spark.writer.WriteMetrics;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /**
  * The plugin: {@code spark.shuffle.manager=org.apache.spark.shuffle.gristmill.GristmillShuffleManager}. One instance
@@ -123,7 +125,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
 
   @Override
   public <K, V, C> ShuffleHandle registerShuffle(int shuffle, ShuffleDependency<K, V, C> dependency) {
-    Optional<FallbackReason.Found> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor);
+    Optional<FallbackReason.Found> reason = FallbackReason.firstFor(conf, settings, dependency, isExecutor, this::uploadError);
     if (reason.isPresent()) {
       fallbacks.fellBack(shuffle, reason.get());
       page.fellBack(shuffle, dependency.rdd(), reason.get());
@@ -137,6 +139,18 @@ public final class GristmillShuffleManager implements SparkTransfer {
         new WeakDependency(dependency));
     return new GristmillShuffleHandle<>(shuffle, dependency,
         dependency.serializer().supportsRelocationOfSerializedObjects());
+  }
+
+  /** See {@link FallbackReason.Shuffle}. Spark's block transfer uses the serialiser that the application has set. */
+  private String uploadError() {
+    ClassTag<Object> any = ClassTag$.MODULE$.Any();
+    try {
+      env.serializerManager().getSerializer(any, false).newInstance().serialize(SparkTransfer.uploadMessage(), any);
+      return null;
+    } catch (RuntimeException e) {
+      Throwable cause = e.getCause() == null ? e : e.getCause();
+      return String.valueOf(cause.getMessage()).lines().findFirst().orElseThrow();
+    }
   }
 
   @Override

@@ -55,7 +55,7 @@
  * scheduler.Task:
  * scheduler.TaskSet:
  * serializer.Serializer: supportsRelocationOfSerializedObjects
- * serializer.SerializerManager: encryptionEnabled wrapForEncryption wrapStream
+ * serializer.SerializerManager: encryptionEnabled getSerializer wrapForEncryption wrapStream
  * shuffle.BaseShuffleHandle:
  * shuffle.IndexShuffleBlockResolver: addShuffleToSkip getBlockData getBlocksForShuffle getMergedBlockData
  *     getMergedBlockMeta getMigrationBlocks getStoredShuffles putShuffleBlockAsStream stop

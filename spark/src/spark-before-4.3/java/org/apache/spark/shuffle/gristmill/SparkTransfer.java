@@ -9,7 +9,9 @@ import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.StorageLevel;
 import scala.Option;
+import scala.Tuple2;
 import scala.concurrent.Future;
+import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 import scala.runtime.BoxedUnit;
 
@@ -19,8 +21,16 @@ interface SparkTransfer extends ShuffleManager {
   int MINOR_MIN = 0;
   int MINOR_MAX = 2;
 
+  StorageLevel DISK = StorageLevel.DISK_ONLY();
+  ClassTag<byte[]> BYTES = ClassTag$.MODULE$.apply(byte[].class); // of the kind of tag that Spark registers with Kryo
+
+  /** What Spark serialises with an upload. */
+  static Object uploadMessage() {
+    return new Tuple2<>(DISK, BYTES);
+  }
+
   static Future<BoxedUnit> upload(BlockTransferService service, String host, int port, String executor, BlockId block, ManagedBuffer data) {
-    return service.uploadBlock(host, port, executor, block, data, StorageLevel.DISK_ONLY(), ClassTag$.MODULE$.Byte());
+    return service.uploadBlock(host, port, executor, block, data, DISK, BYTES);
   }
 
   /** No task of a stage, which is enough to name it to Spark's scheduler. */

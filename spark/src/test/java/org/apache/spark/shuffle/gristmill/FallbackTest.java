@@ -45,7 +45,7 @@ class FallbackTest {
   private static Optional<FallbackReason.Found> reason(boolean oneProcess, Map<String, String> set) {
     SparkConf conf = new SparkConf(false);
     set.forEach(conf::set);
-    return FallbackReason.firstFor(conf, new Settings(key -> conf.get(key, null)), dependency, oneProcess);
+    return FallbackReason.firstFor(conf, new Settings(key -> conf.get(key, null)), dependency, oneProcess, () -> null);
   }
 
   @Test
@@ -83,6 +83,17 @@ class FallbackTest {
   void sparksOwnPlaceForShuffleFilesIsNoReason() {
     assertEquals(Optional.empty(), reason(false, Map.of("spark.shuffle.sort.io.plugin.class",
         "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO", "spark.storage.decommission.fallbackStorage.path", "s3a://bucket/")));
+  }
+
+  /** With spark.kryo.registrationRequired nothing could be sent to another executor, and jobs were aborted. */
+  @Test
+  void aMessageThatSparkCannotSerialiseIsAReason() {
+    String error = "Class is not registered: org.apache.spark.network.netty.BlockReplicationMetadata";
+    SparkConf conf = new SparkConf(false);
+    Settings settings = new Settings(key -> conf.get(key, null));
+    String sentence = FallbackReason.firstFor(conf, settings, dependency, false, () -> error).orElseThrow().sentence();
+    assertTrue(sentence.contains(error) && sentence.contains("spark.kryo.classesToRegister"), sentence);
+    assertFalse(FallbackReason.firstFor(conf, settings, dependency, true, () -> error).orElseThrow().sentence().contains(error));
   }
 
   @Test
