@@ -24,7 +24,7 @@ interface SparkTransfer extends BlockingShuffleManager {
   StorageLevel DISK = StorageLevel.DISK_ONLY();
   ClassTag<byte[]> BYTES = ClassTag$.MODULE$.apply(byte[].class); // of the kind of tag that Spark registers with Kryo
 
-  /** What Spark serialises with an upload. */
+  /** The message that Spark serialises with an upload. */
   static Object uploadMessage() {
     return new BlockReplicationMetadata(DISK, BYTES, Option.empty(), false);
   }

@@ -42,7 +42,7 @@ class DamagedFilesTest {
     cluster.close();
   }
 
-  /** Runs a job, damages all files that it has made, and runs it again on the same shuffle. How often maps ran again. */
+  /** Runs a job twice, and between that damages all files that it has made. The number of maps that ran again. */
   private static long mapsAfter(Damage damage) throws Exception {
     List<Path> before = cluster.storeFiles();
     LongAccumulator maps = cluster.context.sc().longAccumulator();
@@ -74,7 +74,7 @@ class DamagedFilesTest {
     return maps.value() - once;
   }
 
-  /** Each attempt found one damaged segment for each task that read, so the fifth would have been needed for the rest. */
+  /** Each attempt found one damaged segment for each task that read, and the fourth was the last. */
   @Test
   void filesThatAreDamagedThroughoutAreMadeAgain() throws Exception {
     mapsAfter(file -> {
@@ -98,7 +98,7 @@ class DamagedFilesTest {
     });
   }
 
-  /** What cleans temporary folders had deleted the files of a long application; the job was aborted. */
+  /** A cleaner of temporary folders had deleted the files of a long application; the job was aborted. */
   @Test
   void filesThatAreDeletedAreReadAllTheSame() throws Exception {
     assertEquals(0, mapsAfter(Files::delete));
