@@ -356,12 +356,12 @@ fn splits_and_pages_have_the_reasons_that_decided_them() {
     };
     let cached = "the pages of all that map at once stay in the last-level cache";
     assert_eq!(page(&open, 64 << 20), format!("12 KiB for each worker, and 341 in reserve ({cached})"));
-    assert_eq!(page(&paged(4096), 64 << 20), "4 KiB for each worker (as asked for)");
+    assert_eq!(page(&paged(4096), 64 << 20), "4 KiB for each worker, and 1024 in reserve (as asked for)");
     let short = Settings { memory_bytes: Some(64 << 20), ..Settings::default() };
     let affordable = "the pages of all workers take an eighth of the memory";
     assert_eq!(page(&short, 64 << 20), format!("4 KiB for each worker ({affordable})"));
     let unknown = "so small an input does not say what will be emitted";
-    assert_eq!(page(&open, 8 << 10), format!("8 KiB for each worker ({unknown})"));
+    assert_eq!(page(&open, 8 << 10), format!("8 KiB for each worker, and 512 in reserve ({unknown})"));
 }
 
 #[test]
