@@ -17,8 +17,8 @@ import java.util.Set;
 
 /**
  * A file with bytes of one shuffle on a disk of a home. One thread writes; any thread reads; no other user of the
- * machine does. Its bytes can be read here until it is closed, even if somebody deletes it before, as what cleans
- * temporary folders does.
+ * machine does. Its bytes can be read here until it is closed, even if it is deleted before, as by a cleaner of
+ * temporary folders.
  */
 final class StoreFile implements Closeable {
   private final File file;
@@ -28,7 +28,13 @@ final class StoreFile implements Closeable {
   StoreFile(File file) throws IOException {
     this.file = file;
     channel = FileChannel.open(file.toPath(), Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), ownerOnly(file.toPath()));
-    kept = new RandomAccessFile(file, "r");
+    try {
+      kept = new RandomAccessFile(file, "r");
+    } catch (IOException e) {
+      channel.close();
+      Files.deleteIfExists(file.toPath());
+      throw e;
+    }
   }
 
   private static FileAttribute<?>[] ownerOnly(Path path) {

@@ -149,7 +149,7 @@ public final class GristmillShuffleManager implements SparkTransfer {
       return null;
     } catch (RuntimeException e) {
       Throwable cause = e.getCause() == null ? e : e.getCause();
-      return String.valueOf(cause.getMessage()).lines().findFirst().orElseThrow();
+      return String.valueOf(cause.getMessage()).lines().findFirst().orElse("");
     }
   }
 
