@@ -27,7 +27,7 @@ pub struct RoundSize {
     /// The number of random groups to which the offline method's polynomial is fitted, and of executions of each of
     /// these with each target that is tried.
     pub training: (usize, usize),
-    /// The number of groups of table 3, and of random groups on which nothing was tuned.
+    /// The number of groups of table 3, and of random groups.
     pub groups: (usize, usize),
     /// The numbers of programs and processors of the large machine.
     pub scale: (usize, usize),

@@ -21,8 +21,9 @@ pub struct Size {
 /// The files that lie in a temporary folder now. They are removed with this value.
 pub struct Files {
     folder: tempfile::TempDir,
-    /// The most bytes of all files.
+    /// The most bytes of all files, and the reason for it.
     limit_bytes: u64,
+    limit: &'static str,
     made: Option<(Size, u64)>,
 }
 
@@ -48,8 +49,12 @@ impl Files {
         let folder = made.map_err(failed("making the input"))?;
         let disk = File::open(folder.path()).and_then(free_bytes_of).map_err(failed("asking for the free disk"))?;
         let memory = memory_available_bytes().map_err(failed("asking for the available memory"))?;
-        let limit_bytes = limit_bytes.unwrap_or((disk / 2).min(memory / 3));
-        Ok(Files { folder, limit_bytes, made: None })
+        let (limit_bytes, limit) = match limit_bytes {
+            Some(limit_bytes) => (limit_bytes, "--data-mb"),
+            None if disk / 2 < memory / 3 => (disk / 2, "half of the free disk"),
+            None => (memory / 3, "a third of the available memory"),
+        };
+        Ok(Files { folder, limit_bytes, limit, made: None })
     }
 
     /// Makes these files and removes others. Returns their folder.
@@ -75,18 +80,19 @@ impl Files {
         Ok(())
     }
 
-    /// Returns a sentence about the number of files, if it is not that of the paper.
+    /// Returns a sentence about the files, which says why they are fewer than those of the paper, if they are.
     pub fn told(&self, paper: Size) -> String {
         let (made, files) = self.made.expect("files were made");
-        match () {
-            () if made == paper && files == paper.files => format!("{paper}, as in the paper."),
-            () if made == paper => format!(
-                "{files} of the {} files of {paper}: more do not fit into half of the free disk and a third of the memory, or \
-                 into --data-mb ({} MB).",
-                paper.files,
-                self.limit_bytes / 1_000_000
-            ),
-            () => format!("{}F{}C in place of {paper}, because of --quick.", files, made.characters),
+        let limit = format!("{} ({} MB)", self.limit, self.limit_bytes / 1_000_000);
+        match files == made.files {
+            true if made == paper => format!("{paper}, as in the paper."),
+            false if made == paper => {
+                format!("{files} of the {} files of {paper}: more do not fit into {limit}.", paper.files)
+            }
+            whole => {
+                let further = if whole { String::new() } else { format!(" and {limit}") };
+                format!("{files}F{}C in place of {paper}, because of --quick{further}.", made.characters)
+            }
         }
     }
 
@@ -106,7 +112,9 @@ mod tests {
         let paper = Size { files: 1000, characters: 1000 };
         let folder = files.make(paper).expect("made");
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 4);
-        assert!(files.told(paper).starts_with("4 of the 1000 files of 1000F1000C: more do not fit"));
+        assert_eq!(files.told(paper), "4 of the 1000 files of 1000F1000C: more do not fit into --data-mb (0 MB).");
+        files.make(Size { files: 5, ..paper }).expect("made");
+        assert_eq!(files.told(paper), "4F1000C in place of 1000F1000C, because of --quick and --data-mb (0 MB).");
         files.make(Size { files: 2, characters: 10 }).expect("made");
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 2);
         assert_eq!(files.told(paper), "2F10C in place of 1000F1000C, because of --quick.");

@@ -43,13 +43,13 @@ pub fn measure(files: &mut Files, size: Size, ways: &[Readers], rounds: u32) -> 
     })
 }
 
-/// Where the time of readers goes, as shares of it.
+/// Where the time of readers goes, as shares of it. All but `system` add up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shares {
-    /// In user mode.
-    pub user: f64,
-    /// In the kernel: the files are opened and copied there.
-    pub system: f64,
+    /// Running.
+    pub running: f64,
+    /// The part of it in the kernel, where files are opened and copied; `None` if the readers run too short to tell.
+    pub system: Option<f64>,
     /// Ready to run, without a processor.
     pub runnable: f64,
     /// Asleep for other threads: the end of a round, or room in the queue.
@@ -58,29 +58,35 @@ pub struct Shares {
     pub kernel: f64,
 }
 
-impl Read {
-    /// Returns the shares of the time of all readers together.
-    pub fn shares(&self) -> Shares {
-        let sum = |of: fn(&ThreadTime) -> Duration| self.readers.iter().map(of).sum::<Duration>().as_secs_f64();
+/// The least time that a reader must run for its part in the kernel to be told: the kernel looks every 1 to 10 ms.
+pub const RUNNING_MIN: Duration = Duration::from_millis(100);
+
+impl Shares {
+    /// Returns the shares of the time of all readers of these runs together.
+    pub fn of(runs: &[Read]) -> Shares {
+        let readers = || runs.iter().flat_map(|run| &run.readers);
+        let sum = |of: fn(&ThreadTime) -> Duration| readers().map(of).sum::<Duration>().as_secs_f64();
         let all = sum(|time| time.reading + time.waiting + time.computing);
         if all == 0.0 {
             return Shares::default();
         }
-        let [user, system, runnable, waiting] =
-            [sum(|time| time.user), sum(|time| time.system), sum(|time| time.runnable), sum(|time| time.waiting)];
         // The kernel also counts the time before the thread's first look at the clock.
-        let runnable = runnable.min((all - user - system).max(0.0));
-        let asleep = (all - user - system - runnable).max(0.0);
+        let running = sum(|time| time.running).min(all);
+        let runnable = sum(|time| time.runnable).min(all - running);
+        let asleep = all - running - runnable;
         // A thread that waits for others may be ready to run for a part of that time.
-        let others = waiting.min(asleep);
-        let [user, system, runnable, others, kernel] =
-            [user, system, runnable, others, asleep - others].map(|time| time / all);
-        Shares { user, system, runnable, others, kernel }
+        let others = sum(|time| time.waiting).min(asleep);
+        let is_long = readers().all(|time| time.running >= RUNNING_MIN);
+        let system = is_long.then(|| sum(|time| time.system).min(running) / all);
+        let [running, runnable, others, kernel] = [running, runnable, others, asleep - others].map(|time| time / all);
+        Shares { running, system, runnable, others, kernel }
     }
+}
 
-    /// Returns the share of the readers' time in which they wait for other threads.
-    pub fn waiting(&self) -> f64 {
-        self.shares().others
+impl Read {
+    /// Returns the shares of the time of the readers of this run.
+    pub fn shares(&self) -> Shares {
+        Shares::of(std::slice::from_ref(self))
     }
 }
 
@@ -91,19 +97,28 @@ mod tests {
     #[test]
     fn shares_of_the_readers_time_add_up() {
         let ms = Duration::from_millis;
-        let time = |reading, waiting, user, system, runnable| ThreadTime {
+        let time = |reading, waiting, running, system, runnable| ThreadTime {
             reading: ms(reading),
             waiting: ms(waiting),
             computing: ms(0),
-            user: ms(user),
+            running: ms(running),
             system: ms(system),
             runnable: ms(runnable),
         };
-        let read = Read { ms: 100.0, readers: vec![time(80, 20, 10, 40, 5), time(90, 10, 10, 50, 5)] };
-        let Shares { user, system, runnable, others, kernel } = read.shares();
-        let percents = [user, system, runnable, others, kernel].map(|share| (share * 100.0).round());
-        assert_eq!(percents, [10.0, 45.0, 5.0, 15.0, 25.0]);
+        let read = Read { ms: 1000.0, readers: vec![time(800, 200, 500, 400, 50), time(900, 100, 600, 500, 50)] };
+        let Shares { running, system, runnable, others, kernel } = read.shares();
+        let system = system.expect("both readers run for long");
+        let percents = [running, system, runnable, others, kernel].map(|share| (share * 100.0).round());
+        assert_eq!(percents, [55.0, 45.0, 5.0, 15.0, 25.0]);
         assert_eq!(Read { ms: 1.0, readers: vec![ThreadTime::default()] }.shares(), Shares::default());
+    }
+
+    #[test]
+    fn a_short_run_does_not_tell_the_kernel_from_the_user() {
+        let ms = Duration::from_millis;
+        let reader = |running| ThreadTime { reading: ms(200), running, system: running / 2, ..ThreadTime::default() };
+        let shares = |running| Read { ms: 200.0, readers: vec![reader(running), reader(ms(150))] }.shares().system;
+        assert!(shares(RUNNING_MIN).is_some() && shares(RUNNING_MIN - ms(1)).is_none());
     }
 
     #[test]

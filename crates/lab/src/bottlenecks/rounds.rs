@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use gristmill::files::Source;
 use gristmill_apps::{Error, Result};
 use gristmill_os::usage::Usage;
+use rustix::time::{ClockId, clock_gettime};
 
 /// The numbers of threads, and of files that a reader reads in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +40,9 @@ pub struct ThreadTime {
     pub computing: Duration,
     /// Waiting for other threads.
     pub waiting: Duration,
-    /// Running, in user mode.
-    pub user: Duration,
-    /// Running, in the kernel.
+    /// Running, by the clock of the thread.
+    pub running: Duration,
+    /// The part of it in the kernel. The kernel looks once in a few milliseconds, so a short run does not tell.
     pub system: Duration,
     /// Waiting for a processor; zero where the kernel does not tell.
     pub runnable: Duration,
@@ -50,13 +51,15 @@ pub struct ThreadTime {
 impl ThreadTime {
     /// Completes the times of the calling thread, which ends now, with those that the kernel counts.
     fn completed(self) -> ThreadTime {
-        let usage = Usage::of_thread();
+        let Usage { user_us, sys_us, .. } = Usage::of_thread();
+        let clock = clock_gettime(ClockId::ThreadCPUTime);
+        let running = Duration::new(clock.tv_sec.unsigned_abs(), clock.tv_nsec as u32);
         // run_ns wait_ns slices
         let statistics = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let runnable_ns = statistics.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
         ThreadTime {
-            user: Duration::from_micros(usage.user_us),
-            system: Duration::from_micros(usage.sys_us),
+            running,
+            system: running.mul_f64(sys_us as f64 / (user_us + sys_us).max(1) as f64),
             runnable: Duration::from_nanos(runnable_ns),
             ..self
         }

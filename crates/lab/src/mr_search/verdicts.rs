@@ -10,6 +10,19 @@ fn too_little(kernel: f64) -> Option<Judgement> {
     (kernel < 0.01).then(|| Judgement::Undecided(why.into()))
 }
 
+/// Returns the verdict on a claim about memory of other nodes, with the finding within a node where there is only one.
+pub fn beyond_one_node(nodes: usize, within: Judgement) -> Judgement {
+    if nodes > 1 {
+        return within;
+    }
+    let found = match within {
+        Judgement::CannotBeAsked(_) => return within,
+        Judgement::Agrees => "within it, the rule holds".to_owned(),
+        Judgement::Differs(why) | Judgement::Undecided(why) | Judgement::Drawing(why) => format!("within it, {why}"),
+    };
+    Judgement::CannotBeAsked(format!("the slide is about memory of other nodes, and there is one NUMA node; {found}"))
+}
+
 /// Slide 7. `kernel` is the share of the kernel in the processor time of the first.
 pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> Judgement {
     if let Some(open) = too_little(kernel) {
@@ -103,6 +116,16 @@ mod tests {
             words(&in_order(&[("C library", 1.5), ("jemalloc", 1.2), ("prealloc", 1.7)], 0.2)),
             "does not agree"
         );
+    }
+
+    #[test]
+    fn one_node_cannot_tell_and_says_what_it_found() {
+        assert_eq!(beyond_one_node(2, Judgement::Agrees), Judgement::Agrees);
+        let Judgement::CannotBeAsked(why) = beyond_one_node(1, Judgement::Differs("reuse is slower".into())) else {
+            panic!("there is one node")
+        };
+        assert!(why.ends_with("there is one NUMA node; within it, reuse is slower"), "{why}");
+        assert_eq!(words(&beyond_one_node(1, Judgement::Agrees)), "cannot be asked here");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use gristmill_cli::Failure;
 use gristmill_report::tally::Tally;
 
 use super::record::{self, Point, RecordedRun, RunPair, Shuffle};
-use crate::page::picture::curves;
+use crate::page::picture::Picture;
 use crate::page::{Answer, Ask, Item, Judgement, Paper, ROUNDS_MIN};
 
 /// Answer the figures of OPS (Cheng et al. 2020), a shuffle for Spark, with recorded runs
@@ -51,6 +51,9 @@ impl Ops {
 pub static PAPER: Paper<Experiments> = Paper {
     name: "ops",
     title: "OPS (Cheng et al. 2020): shuffle management for Apache Spark",
+    about: "Read was a report on OPS and its reproduction: figures 8 and 9 are of OPS itself, 10 and 11 of the reproduction, \
+            on 4 nodes. Only its text was read, which has no numbers of these pictures but those that are quoted. `Plugin` is \
+            Gristmill's shuffle for Spark, `sort shuffle` Spark's own.",
     items: &[
         Item::drawing(
             "figure 1",
@@ -83,7 +86,8 @@ pub static PAPER: Paper<Experiments> = Paper {
             |_| {
                 Ok(Answer::drawing(
                     "three hosts, which are network namespaces with 500 Mbit/s, each with a disk throttled to 5.2 MB/s and \
-                125 operations/s: the share of as many processors in the paper's disk (bench/spark/cluster.sh)",
+                125 operations/s: a sixth of the paper's disk, as the two processors of all three hosts are a sixth of three of its nodes. \
+                The network is not scaled alike: a sixth of it would be 800 Mbit/s (bench/spark/cluster.sh)",
                 ))
             },
         ),
@@ -133,8 +137,8 @@ pub static PAPER: Paper<Experiments> = Paper {
         Item {
             label: "figure 10",
             title: "total time of the shuffle by number of map tasks, 32 GB on 4 nodes",
-            paper: "From 32 to 128 map tasks (2 to 8 waves) the time of Spark's shuffle grows almost threefold; that of OPS \
-                hardly changes.",
+            paper: "From 32 to 128 map tasks (2 to 8 waves) the time of Spark's shuffle grows by nearly three times; that of OPS \
+                hardly changes. Tasks of 32, 40, 64, 88, 120 and 128 were run.",
             agrees_if: "from the fewest to the most maps the sort shuffle's shuffle time grows at least twofold, and the \
                 plugin's by at most a quarter, in medians of three runs or more",
             ask: |experiments| Ok(experiments.grows("shuffle", |run| run.shuffle_s, 2.0)),
@@ -214,7 +218,8 @@ impl Experiments {
         let lines = all.clone().map(|(name, points)| {
             (name.to_owned(), points.into_iter().map(|(maps, _, median)| (maps as f64, median)).collect())
         });
-        let picture = curves("map tasks", "seconds", &lines);
+        let y = format!("seconds of the {what}");
+        let picture = Picture { x: "map tasks", y: &y, level: None, processors: None }.draw(&lines);
         let [(_, sort), _, (_, ours)] = &all;
         Answer::new(found, growth_verdict(sort, ours, at_least))
             .with(format!("ops-{what}-by-maps.csv"), rows)

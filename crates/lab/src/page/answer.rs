@@ -41,7 +41,7 @@ pub enum Judgement {
     Undecided(String),
     /// It cannot be asked here; because of what.
     CannotBeAsked(String),
-    /// A drawing, which claims nothing that could be measured; what corresponds to it here.
+    /// A drawing, a list or a text, which claims nothing that could be measured; what corresponds to it here.
     Drawing(String),
 }
 
@@ -58,7 +58,7 @@ impl Judgement {
             Judgement::Differs(why) => ("does not agree", why),
             Judgement::Undecided(why) => ("undecided", why),
             Judgement::CannotBeAsked(why) => ("cannot be asked here", why),
-            Judgement::Drawing(what) => ("a drawing", what),
+            Judgement::Drawing(what) => ("not an experiment", what),
         }
     }
 }

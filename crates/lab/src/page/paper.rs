@@ -17,6 +17,8 @@ pub struct Paper<R: 'static> {
     pub name: &'static str,
     /// Authors, title and year.
     pub title: &'static str,
+    /// The sources that were read, and the terms and numbers that all items use, in Markdown.
+    pub about: &'static str,
     /// All its figures, tables or slides, in order.
     pub items: &'static [Item<R>],
 }
@@ -61,8 +63,9 @@ impl<R> Paper<R> {
     /// Renders the page: the machine, the verdicts at a glance, and a section for each item.
     fn markdown(&self, ask: &Ask, machine: &MachineFacts, answers: &[(&Item<R>, Answer)]) -> String {
         let mut page = format!("# {}\n\n", self.title);
-        let size = if ask.quick { "small input" } else { "full input" };
-        let _ = writeln!(page, "Made by `gristmill-lab {}`: {} rounds, {size}.\n", self.name, ask.rounds);
+        let quick = if ask.quick { " --quick" } else { "" };
+        let rounds = if ask.rounds == 1 { "one round".to_owned() } else { format!("{} rounds", ask.rounds) };
+        let _ = writeln!(page, "Made by `gristmill-lab {}{quick}`, {rounds}. {}\n", self.name, self.about);
         page += "| machine | |\n|---|---|\n";
         for (name, value) in &machine.facts {
             let _ = writeln!(page, "| {name} | {value} |");
@@ -104,6 +107,7 @@ mod tests {
     const PAPER: Paper<u32> = Paper {
         name: "example",
         title: "An example",
+        about: "A worker is a thread.",
         items: &[
             Item {
                 label: "figure 1",

@@ -29,7 +29,7 @@ fn the_page_has_every_figure_and_table_of_the_paper_in_its_order() {
 fn a_drawing_and_what_cannot_be_asked_say_so() {
     let dir = tempfile::tempdir().expect("a directory");
     let drawing = page(["--figure", "1"], dir.path());
-    assert!(drawing.contains("**Verdict:** a drawing: `crates/schedule` decides and learns"), "{drawing}");
+    assert!(drawing.contains("**Verdict:** not an experiment: `crates/schedule` decides and learns"), "{drawing}");
     let caches = page(["--figure", "4"], dir.path());
     assert!(caches.contains("**Verdict:** cannot be asked here: caches are not simulated"), "{caches}");
     assert!(caches.contains("needs a processor that counts requests to memory for each program"), "{caches}");

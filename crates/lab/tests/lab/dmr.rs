@@ -31,7 +31,7 @@ fn page(command: &mut Command) -> String {
 fn a_drawing_says_what_corresponds_to_it_and_runs_nothing() {
     for figure in ["2", "6", "7", "12"] {
         let page = page(&mut lab(["dmr", "--figure", figure]));
-        assert!(page.contains("**Verdict:** a drawing: ") && !page.contains("It agrees if"), "{page}");
+        assert!(page.contains("**Verdict:** not an experiment: ") && !page.contains("It agrees if"), "{page}");
     }
 }
 
@@ -42,7 +42,7 @@ fn channels_are_compared_for_every_number_of_workers_and_one_round_gives_no_verd
     assert!(page.contains("**Verdict:** undecided: 1 of the 3 rounds that a verdict takes."), "{page}");
     assert!(page.contains("![producers and consumers in MRPhi"), "{page}");
     assert!(page.contains("It agrees if with 32 workers a page costs more"), "{page}");
-    for row in ["| µs of a page | 1 | 2 | 4 | 8 | 16 | 32 |", "\n| mailbox | ", "\n| queue | ", "\n| remap | "] {
+    for row in ["| µs for a page | 1 | 2 | 4 | 8 | 16 | 32 |", "\n| mailbox | ", "\n| queue | ", "\n| remap | "] {
         assert!(page.contains(row), "{row} is missing: {page}");
     }
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).expect("written");

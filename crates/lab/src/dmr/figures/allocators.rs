@@ -2,7 +2,7 @@
 
 use gristmill_cli::Failure;
 
-use super::words::{by_workers, drawn, median, quotient, ratio, table};
+use super::words::{by_workers, drawn_quotients, median, quotient, ratio, table};
 use crate::dmr::curves::Curve;
 use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, System, WORKERS, share_of_allocations, worst};
 use crate::dmr::judge::{Claim, Contrast, SHARE_MIN, all_hold, judged};
@@ -103,7 +103,7 @@ fn allocators(
             false => all_hold(&parts),
         }
     });
-    Ok(drawn(Answer::new(found, verdict), name, "time with jemalloc, of the time without", &lines))
+    Ok(drawn_quotients(Answer::new(found, verdict), name, "time with jemalloc ÷ time with the C library", &lines))
 }
 
 /// Returns the allocations of the model and of the engine, by kind.
@@ -131,7 +131,8 @@ fn kinds(experiments: &mut Experiments) -> Result<String, Failure> {
     let head = ["application", "system", "calls in map", "bytes", "calls in reduce", "bytes"];
     Ok(format!(
         "\nAllocations with {most} workers: in map the keys and the lists of values of the tables, in reduce those of the \
-         merged table. Neither the model nor the engine takes the time of a call, which would cost more than the call:\n\n{}",
+         merged table; DMR's buffers are pages that are mapped once, and do not count. Calls are counted and not timed, because \
+         that would cost more than the calls:\n\n{}",
         table(&head, body)
     ))
 }

@@ -63,7 +63,7 @@ pub fn figure_14(experiments: &mut Experiments) -> Result<Answer, Failure> {
         true => "Misses of the last-level cache by the processor's counter, in user mode.".to_owned(),
         false => format!(
             "This machine counts no cache misses. They are simulated, those of a first-level data cache, by cachegrind on \
-             {SIMULATED} words of input; those of the map function alone are subtracted."
+             an input of {SIMULATED} words of 8 bytes, once; those of the map function alone are subtracted."
         ),
     };
     let head = [
@@ -72,10 +72,14 @@ pub fn figure_14(experiments: &mut Experiments) -> Result<Answer, Failure> {
         "misses, array",
         "ms, hash",
         "ms, array",
-        "ms to copy a hash buffer",
-        "share of pairs, at most",
+        "ms of that to copy hash buffers",
+        "processor time of pairs, at most",
     ];
-    let found = format!("One map worker and one reduce worker. {how}\n\n{}", table(&head, body));
+    let found = format!(
+        "One worker of threads. Hash buffers are combined in map and in reduce, arrays in reduce only, as in figures 13 and 15. {how} \
+         The times are of the whole input.\n\n{}",
+        table(&head, body)
+    );
     // A simulation counts the same each time, whatever else runs.
     let load = if is_counted { load } else { None };
     let verdict = judged(experiments.rounds, load, || decided_hold(parts));

@@ -2,7 +2,7 @@
 
 use gristmill_cli::Failure;
 
-use super::words::{by_workers, drawn, median, quotient, ratio};
+use super::words::{by_workers, drawn_quotients, median, quotient, ratio};
 use crate::compare::comparison::Variant;
 use crate::dmr::curves::Curve;
 use crate::dmr::engine;
@@ -49,12 +49,12 @@ pub fn section_4_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
     }
     let found = format!(
         "Behind the barrier reducers hold all pages, and none is copied. Time with the barrier divided by time with the \
-         pipeline; one worker is a process that maps and one that reduces:\n\n{}\n{}",
+         pipeline:\n\n{}\n{}",
         by_workers("application", body),
         beside(experiments)?
     );
     let verdict = judged(experiments.rounds, worst(&loads), || decided_hold(parts));
-    Ok(drawn(Answer::new(found, verdict), "section-4.2", "time with a barrier, of that without", &lines))
+    Ok(drawn_quotients(Answer::new(found, verdict), "section-4.2", "time with a barrier ÷ time without", &lines))
 }
 
 /// Returns the same question to the engine, whose barrier copies.

@@ -59,17 +59,19 @@ fn locks(experiments: &mut Experiments, name: &str, systems: &[(&str, usize, Sys
                    hidden (kernel.kptr_restrict)";
         return Ok(Answer::cannot_be_asked(why));
     }
-    let mut found = String::new();
+    let mut found = "The kernel is sampled once in each millisecond of processor time; of runs with fewer than twenty samples nothing is \
+                     shown (-).\n\n"
+        .to_owned();
     let kinds = [
-        ("lock_ms", "locks of memory, which are a part of the next two"),
+        ("lock_ms", "locks of memory, which is a part of the two tables below it"),
         ("fault_ms", "page faults"),
         ("address_space_ms", "mmap, munmap, mprotect"),
     ];
-    let mut lines = Vec::new();
+    let mut lines: Vec<Vec<Curve>> = systems.iter().map(|_| Vec::new()).collect();
     for (number, what) in kinds {
         let mut body = Vec::new();
         for (app, runs) in sampled {
-            for (suffix, group, system) in systems {
+            for ((suffix, group, system), lines) in systems.iter().zip(&mut lines) {
                 let tallies = WORKERS.map(|workers| share(runs, *group, &system.with(workers), number));
                 let name = format!("{}{suffix}", app.title());
                 body.push((name.clone(), tallies.map(|tally| median(tally, 0.01)).to_vec()));
@@ -79,10 +81,7 @@ fn locks(experiments: &mut Experiments, name: &str, systems: &[(&str, usize, Sys
                 }
             }
         }
-        found += &format!(
-            "Percent of the processor time in {what} (-: the run was too short to be sampled):\n\n{}\n",
-            by_workers("application", body)
-        );
+        found += &format!("Percent of the processor time in {what}:\n\n{}\n", by_workers("application", body));
     }
     let verdict = judged(rounds, worst(sampled.iter().map(|(_, runs)| &runs.load)), || {
         if processors < PROCESSORS {
@@ -102,5 +101,10 @@ fn locks(experiments: &mut Experiments, name: &str, systems: &[(&str, usize, Sys
             format!("histogram: {:.1} % with 8 workers, {:.1} % with {PROCESSORS}", few * 100.0, many * 100.0)
         })
     });
-    Ok(drawn(Answer::new(found, verdict), name, "percent of the time in locks", &lines))
+    let mut answer = Answer::new(found, verdict);
+    for (number, lines) in lines.iter().enumerate() {
+        let name = if number == 0 { name.to_owned() } else { format!("{name}-jemalloc") };
+        answer = drawn(answer, &name, "percent of the processor time in locks", lines);
+    }
+    Ok(answer)
 }

@@ -139,8 +139,8 @@ pub fn table_1(experiments: &mut Experiments) -> Result<Answer, Failure> {
     ];
     let found = format!(
         "The engine's map functions add what they can within a chunk, and PCA of the engine is by blocks; those of the model \
-         emit what the paper's do, and its PCA is by elements. Histogram depends on the colours of the picture, string match \
-         on the keys, and k-means on the points, whose steps the paper's pairs count:\n\n{}",
+         are meant to emit what the paper's do, and its PCA is by elements. Histogram depends on the colours of the picture, string \
+         match on the keys, and k-means on the points, whose steps the paper's pairs count:\n\n{}",
         table(&head, body)
     );
     let verdict = match size {

@@ -3,7 +3,7 @@
 use gristmill_cli::Failure;
 use gristmill_report::tally::Tally;
 
-use super::words::{by_workers, drawn, quotient, ratio};
+use super::words::{by_workers, drawn_quotients, quotient, ratio};
 use crate::dmr::curves::Curve;
 use crate::dmr::engine::EngineRuns;
 use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, OfApps, System, WORKERS, worst};
@@ -75,8 +75,7 @@ fn speed_up(
         values: WORKERS.map(|workers| ratio(time(app, 1), time(app, workers))).to_vec(),
     });
     let found = format!(
-        "Phoenix's way, built here, on {processors} processors; how many times as fast as with one worker, in brackets \
-         between the quartiles:\n\n{}",
+        "Phoenix's way, built here, on {processors} processors; how many times as fast as with one worker:\n\n{}",
         by_workers("application", body)
     );
     let verdict = judged(rounds, worst(scaling.iter().map(|(_, runs)| &runs.load)), || {
@@ -85,14 +84,15 @@ fn speed_up(
         let needed = 2 * turns.iter().map(|(_, turn)| *turn).max().unwrap_or(1);
         match all_hold(&parts) {
             Judgement::Agrees if processors < needed => Judgement::CannotBeAsked(format!(
-                "the curves turn at up to {} processors, so {needed} are needed and {processors} are here. As far as those \
-                 reach, the curves rise as in the paper; beyond, workers only wait for a processor",
+                "the paper's curves turn at {} cores or fewer, so {needed} processors are needed and {processors} are here. As far \
+                 as those reach, all get faster, as in the paper; beyond, workers only wait for a processor",
                 needed / 2
             )),
             verdict => verdict,
         }
     });
-    Ok(drawn(Answer::new(found, verdict), name, "times as fast", &lines).with("scaling-runs.csv", csv(scaling)))
+    Ok(drawn_quotients(Answer::new(found, verdict), name, "times as fast as with one worker", &lines)
+        .with("scaling-runs.csv", csv(scaling)))
 }
 
 /// Returns whether an application gets faster with the workers that have a processor, up to `turn` of them, and slower

@@ -1,10 +1,12 @@
 //! Tables in Markdown, curves, and numbers in words.
 
+use gristmill_os::machine::processors;
 use gristmill_report::tally::Tally;
 
-use crate::dmr::curves::{Curve, curves, rows, short};
+use crate::dmr::curves::{Curve, rows, short};
 use crate::dmr::experiments::WORKERS;
 use crate::page::Answer;
+use crate::page::picture::Picture;
 
 /// Returns a table in Markdown.
 pub fn table(head: &[&str], body: impl IntoIterator<Item = Vec<String>>) -> String {
@@ -22,23 +24,17 @@ pub fn by_workers(what: &str, body: impl IntoIterator<Item = (String, Vec<String
     table(&head, body.into_iter().map(|(name, cells)| std::iter::once(name).chain(cells).collect()))
 }
 
-/// Formats the quotient of two medians, and in brackets the quotients of the quartiles.
+/// Formats the quotient of two medians, and in brackets the least and the greatest quotient of two runs.
 pub fn quotient(above: Option<Tally>, below: Option<Tally>) -> String {
     let (Some(above), Some(below)) = (above, below) else { return "-".into() };
     let at = |above: f64, below: f64| short(above / below.max(f64::MIN_POSITIVE));
-    format!(
-        "{} ({} to {})",
-        at(above.median, below.median),
-        at(above.lower_quartile, below.upper_quartile),
-        at(above.upper_quartile, below.lower_quartile)
-    )
+    format!("{} ({} to {})", at(above.median, below.median), at(above.least, below.most), at(above.most, below.least))
 }
 
-/// Formats a median, and in brackets the quartiles, each divided by `unit`.
+/// Formats a median, and in brackets the least and the greatest value, each divided by `unit`.
 pub fn median(tally: Option<Tally>, unit: f64) -> String {
     let Some(tally) = tally else { return "-".into() };
-    let [middle, low, high] =
-        [tally.median, tally.lower_quartile, tally.upper_quartile].map(|value| short(value / unit));
+    let [middle, low, high] = [tally.median, tally.least, tally.most].map(|value| short(value / unit));
     if low == high { middle } else { format!("{middle} ({low} to {high})") }
 }
 
@@ -49,9 +45,23 @@ pub fn ratio(above: Option<Tally>, below: Option<Tally>) -> Option<f64> {
 
 /// Adds curves to an answer, as a picture and as rows.
 pub fn drawn(answer: Answer, name: &str, y: &str, lines: &[Curve]) -> Answer {
-    let value = y.replace(' ', "_").replace(',', "");
+    with_picture(answer, name, Picture { x: "workers", y, level: None, processors: Some(processors().usable) }, lines)
+}
+
+/// As [`drawn`], for quotients: 1 is marked.
+pub fn drawn_quotients(answer: Answer, name: &str, y: &str, lines: &[Curve]) -> Answer {
+    let picture = Picture { x: "workers", y, level: Some(1.0), processors: Some(processors().usable) };
+    with_picture(answer, name, picture, lines)
+}
+
+fn with_picture(answer: Answer, name: &str, picture: Picture<'_>, lines: &[Curve]) -> Answer {
+    let points = |Curve { name, values }: &Curve| {
+        let known = WORKERS.iter().zip(values).filter_map(|(workers, value)| Some((*workers as f64, (*value)?)));
+        (name.clone(), known.collect())
+    };
+    let value = picture.y.replace([',', '÷'], "").split_whitespace().collect::<Vec<_>>().join("_");
     answer
-        .with(format!("{name}.svg"), curves(y, &WORKERS, lines))
+        .with(format!("{name}.svg"), picture.draw(&lines.iter().map(points).collect::<Vec<_>>()))
         .with(format!("{name}.csv"), rows(&value, &WORKERS, lines))
 }
 
@@ -69,7 +79,7 @@ mod tests {
     #[test]
     fn a_quotient_of_spreads_is_between_its_bounds() {
         let [above, below] = [[4.0, 4.0, 8.0], [2.0, 2.0, 2.0]].map(|values| Some(Tally::of(&values)));
-        assert_eq!(quotient(above, below), "2.00 (2.00 to 3.00)");
+        assert_eq!(quotient(above, below), "2.00 (2.00 to 4.00)");
         assert_eq!(quotient(above, None), "-");
         assert_eq!((median(below, 2.0), ratio(above, below)), ("1.00".into(), Some(2.0)));
     }
