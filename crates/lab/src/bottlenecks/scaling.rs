@@ -42,12 +42,12 @@ fn seconds(column: &PaperColumn) -> f64 {
 
 /// Returns `E = (T1 / Tk) / k` for the times of each number of threads.
 fn efficiencies(times: &[(u64, Tally)]) -> ByThreads {
-    let of = |(threads, time): &(u64, Tally)| {
+    let efficiency = |(threads, time): &(u64, Tally)| {
         let one = if *threads == 1 { Tally::of(&[1.0]) } else { quotient(&times[0].1, time) };
         let ideal = *threads as f64;
         (*threads, Tally::of(&[one.least / ideal, one.median / ideal, one.most / ideal]))
     };
-    times.iter().map(of).collect()
+    times.iter().map(efficiency).collect()
 }
 
 impl Scaling {

@@ -58,7 +58,7 @@ pub enum Contrast {
 }
 
 impl Contrast {
-    /// Compares `time` with `other`: they are level if their runs overlap, or the medians differ by at most a hundredth.
+    /// Compares `time` with `other`: level are times whose runs overlap, or whose medians differ by up to 1 %.
     pub fn of(time: &Tally, other: &Tally) -> Contrast {
         let is_less = time.median < other.median;
         let (fast, slow) = if is_less { (time, other) } else { (other, time) };

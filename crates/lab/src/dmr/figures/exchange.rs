@@ -7,7 +7,7 @@ use crate::compare::comparison::Variant;
 use crate::dmr::curves::Curve;
 use crate::dmr::engine;
 use crate::dmr::experiments::{Experiments, GLIBC, WORKERS, too_few_pairs, worst};
-use crate::dmr::judge::{Claim, Contrast, decided_hold, judged};
+use crate::dmr::judge::{Claim, Contrast, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::model::strategy::{BufferKind, ChannelKind, CombineAt, Strategy, Way};
 use crate::page::Answer;
@@ -36,15 +36,20 @@ pub fn section_4_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
         });
         lines.push(Curve { name: app.title().to_owned(), values: values.to_vec() });
         let part = |holds, found| Claim { application: app.title(), holds, found };
-        parts.push(match (both(1), too_few_pairs(&runs, &[with(false, 1), with(true, 1)])) {
-            (_, Some(why)) => part(None, why),
-            ([Some(pipeline), Some(barrier)], None) => {
-                let (times, contrast) = (barrier.median / pipeline.median, Contrast::of(&pipeline, &barrier));
-                let level = if contrast == Contrast::Level { ", which is within the spread of the runs" } else { "" };
-                part(Some(contrast == Contrast::Faster), format!("the barrier takes {times:.2} times as long{level}"))
-            }
-            _ => part(None, "it did not run".into()),
-        });
+        if too_few_pairs(&runs, &[with(false, 1), with(true, 1)]).is_none() {
+            parts.push(match both(1) {
+                [Some(pipeline), Some(barrier)] => {
+                    let times = barrier.median / pipeline.median;
+                    let (holds, level) = match Contrast::of(&pipeline, &barrier) {
+                        Contrast::Faster => (Some(true), ""),
+                        Contrast::Slower => (Some(false), ""),
+                        Contrast::Level => (None, ", which is within the spread of the runs"),
+                    };
+                    part(holds, format!("the barrier takes {times:.2} times as long{level}"))
+                }
+                _ => part(None, "it did not run".into()),
+            });
+        }
         loads.push(runs.load);
     }
     let found = format!(
@@ -53,7 +58,7 @@ pub fn section_4_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
         by_workers("application", body),
         beside(experiments)?
     );
-    let verdict = judged(experiments.rounds, worst(&loads), || decided_hold(parts));
+    let verdict = judged(experiments.rounds, worst(&loads), || all_hold(&parts));
     Ok(drawn_quotients(Answer::new(found, verdict), "section-4.2", "time with a barrier ÷ time without", &lines))
 }
 
