@@ -349,7 +349,7 @@ impl Experiments {
 }
 
 const SMALL_FILES: &str = "1000F1000C, as in the paper, read in one round.";
-const NOT_SAMPLED: &str = "Functions are not sampled: what is asked is whether the reader waits for others.";
+const NOT_SAMPLED: &str = "Functions are not sampled. The question is whether the reader waits for other threads.";
 const ONE_ROUND: &str =
     "A reader reads all its files in one round, which is the greatest chunk; the paper does not say its chunks.";
 const READING: &str = "One more thread takes what the readers have read, and throws it away: with it, two readers are three threads. \

@@ -114,7 +114,7 @@ fn why(rounds: &[Compared]) -> String {
     )
 }
 
-/// Says what is charged and since when, and a possible reason of the small gain of exact knowledge.
+/// Explains what each method is charged, and gives a possible reason why exact profiles gain so little.
 fn charges(rounds: &[Compared]) -> String {
     let lost = |method| percent(rounds, method, |one| one.lost);
     let idle = |method| percent(rounds, method, |one| one.idle);

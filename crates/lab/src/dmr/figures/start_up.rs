@@ -27,19 +27,21 @@ fn starts(scaling: &OfApps, system: System) -> Vec<Starts> {
     scaling.iter().map(of_app).collect()
 }
 
+/// Returns the starts of all applications with at most `workers` workers.
+fn asked(starts: &[Starts], workers: usize) -> impl Iterator<Item = Tally> {
+    let all = starts.iter().flat_map(|(_, starts)| WORKERS.iter().zip(starts));
+    all.filter(move |(number, _)| **number <= workers).filter_map(|(_, start)| *start)
+}
+
 /// Returns the least and the greatest median with at most `workers` workers, in milliseconds.
 fn bounds(starts: &[Starts], workers: usize) -> [f64; 2] {
-    let medians = starts.iter().flat_map(|(_, starts)| WORKERS.iter().zip(starts));
-    let asked = medians.filter_map(|(number, start)| Some((*number, (*start)?.median)));
-    let asked = asked.filter(|(number, _)| *number <= workers).map(|(_, median)| median);
-    asked.fold([f64::INFINITY, 0.0], |[least, most], start| [least.min(start), most.max(start)])
+    let medians = asked(starts, workers).map(|start| start.median);
+    medians.fold([f64::INFINITY, 0.0], |[least, most], start| [least.min(start), most.max(start)])
 }
 
 /// Returns the start with the greatest median, of those with at most `workers` workers.
 fn slowest(starts: &[Starts], workers: usize) -> Option<Tally> {
-    let all = starts.iter().flat_map(|(_, starts)| WORKERS.iter().zip(starts));
-    let asked = all.filter(|(number, _)| **number <= workers).filter_map(|(_, start)| *start);
-    asked.max_by(|a, b| a.median.total_cmp(&b.median))
+    asked(starts, workers).max_by(|a, b| a.median.total_cmp(&b.median))
 }
 
 fn cells(starts: &[Starts]) -> Vec<(String, Vec<String>)> {
