@@ -54,8 +54,9 @@ fn key(input: &DeriveInput) -> Result<Tokens> {
 
 fn datum(input: &DeriveInput) -> Result<Tokens> {
     let generics = bounded(input)?;
-    let target = Implementor { name: &input.ident, generics: &generics };
-    match (&input.data, borrowed(&input.attrs)?) {
+    let Options { borrowed, is_exact } = Options::of(&input.attrs)?;
+    let target = Implementor { name: &input.ident, generics: &generics, is_exact };
+    match (&input.data, borrowed) {
         (Data::Struct(data), None) => {
             data.fields.iter().try_for_each(|field| fixed(field, "add #[datum(borrowed = NAME)] to the struct"))?;
             Ok(by_value(&target, &Columns::of(&data.fields)))
@@ -82,7 +83,7 @@ fn datum(input: &DeriveInput) -> Result<Tokens> {
 /// parameter is bounded, whatever the fields make of it.
 fn bounded(input: &DeriveInput) -> Result<Generics> {
     let mut generics = input.generics.clone();
-    let is_seen_as_itself = borrowed(&input.attrs)?.is_none();
+    let is_seen_as_itself = Options::of(&input.attrs)?.borrowed.is_none();
     for parameter in &mut generics.params {
         match parameter {
             GenericParam::Lifetime(lifetime) => {
@@ -128,21 +129,34 @@ struct Implementor<'t> {
     name: &'t Ident,
     /// With the bounds that `Datum` needs.
     generics: &'t Generics,
+    /// Whether the order in which values are combined does not matter, whatever the fields say.
+    is_exact: bool,
 }
 
-/// Returns the name in `#[datum(borrowed = NAME)]`.
-fn borrowed(attributes: &[Attribute]) -> Result<Option<Ident>> {
-    let mut name = None;
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("datum")) {
-        attribute.parse_nested_meta(|meta| match meta.path.is_ident("borrowed") {
-            true => {
-                name = Some(meta.value()?.parse()?);
+/// The options in `#[datum(borrowed = NAME, exact)]`.
+#[derive(Default)]
+struct Options {
+    borrowed: Option<Ident>,
+    is_exact: bool,
+}
+
+impl Options {
+    fn of(attributes: &[Attribute]) -> Result<Options> {
+        let mut options = Options::default();
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("datum")) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("borrowed") {
+                    options.borrowed = Some(meta.value()?.parse()?);
+                } else if meta.path.is_ident("exact") {
+                    options.is_exact = true;
+                } else {
+                    return Err(meta.error("the options are borrowed = NAME and exact"));
+                }
                 Ok(())
-            }
-            false => Err(meta.error("the only option is borrowed = NAME")),
-        })?;
+            })?;
+        }
+        Ok(options)
     }
-    Ok(name)
 }
 
 /// The fields of a struct or a variant.
@@ -294,6 +308,7 @@ fn implementation(
 ) -> Tokens {
     let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
     let datum = quote!(<#tuple as ::gristmill::Datum>);
+    let is_exact = if target.is_exact { quote!(true) } else { quote!(#datum::EXACT) };
     let opened = |variable: Ident| quote!({ let value = #variable; #open });
     let (a, b) = (opened(format_ident!("a")), opened(format_ident!("b")));
     quote! {
@@ -303,7 +318,7 @@ fn implementation(
             type Ref<'a> = #seen;
             type Owned = Self;
             const WIDTH: ::core::option::Option<usize> = #datum::WIDTH;
-            const EXACT: bool = #datum::EXACT;
+            const EXACT: bool = #is_exact;
 
             #[inline]
             fn width(value: Self::Ref<'_>) -> usize { #datum::width(#open) }
@@ -426,6 +441,7 @@ fn one_of(target: &Implementor, variants: &[(&Ident, Columns)]) -> Tokens {
     let (name, (parameters, arguments, conditions)) = (target.name, target.generics.split_for_impl());
     let variants = Variants::of(variants);
     let (coded, ordered, data) = (variants.coded(name), variants.ordered(name), &variants.data);
+    let is_exact = if target.is_exact { quote!(true) } else { quote!(#(#data::EXACT)&&*) };
     quote! {
         #[automatically_derived]
         #[allow(clippy::unused_unit, clippy::let_unit_value, reason = "a type without fields is a unit")]
@@ -442,7 +458,7 @@ fn one_of(target: &Implementor, variants: &[(&Ident, Columns)]) -> Tokens {
                 )*
                 ::core::option::Option::Some(1 + widest)
             };
-            const EXACT: bool = #(#data::EXACT)&&*;
+            const EXACT: bool = #is_exact;
 
             #coded
             #[inline]

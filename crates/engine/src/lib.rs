@@ -40,7 +40,8 @@
 //!   of it at a time, and the map function sees [`Chunk`]s of whole [`Records`].
 //! - **Pairs.** The map function emits a key and a value, of types that are [`Key`] and [`Datum`]: numbers, text,
 //!   bytes, tuples, options, or a type of your own with `#[derive(Datum, Key)]`. A combiner ([`MapReduce::combiner`])
-//!   makes one value of two, as early as it can.
+//!   makes one value of two, as early as it can; to an [`Aggregate`], such as a mean or a sketch, items are added in
+//!   place ([`Emit::add`]).
 //! - **Reduce.** Without a reduce function the pairs are the result. [`Job::reduce`] and [`Job::reduce_to`] see all
 //!   [`Values`] of a key in ascending order; [`Job::inner_join`] and its siblings join two inputs.
 //! - **Result.** [`Job::run`] gathers it in memory, [`Job::run_each`] takes pair by pair, [`Job::run_into`] lets all
@@ -158,6 +159,21 @@ pub use error::{Error, Result};
 /// gristmill::keys::check_key::<Visit>(visits);
 /// ```
 ///
+/// The attribute `#[datum(exact)]` says that the order in which values are combined does not matter, although a field
+/// is of bytes or a floating-point number ([`Datum::EXACT`]): a set of bits, or a maximum.
+///
+/// ```
+/// use gristmill::Datum;
+///
+/// #[derive(Clone, Copy, Debug, Default, Datum)]
+/// #[datum(exact)]
+/// struct Warmest {
+///     degrees: f64,
+/// }
+///
+/// assert!(Warmest::EXACT && !f64::EXACT);
+/// ```
+///
 /// A type may have parameters. Each type parameter must then be a datum itself, of the kind that the fields need:
 ///
 /// ```
@@ -201,6 +217,7 @@ pub use output::outcome::{Outcome, Output, Summary};
 pub use output::sink::Sink;
 pub use plan::settings::Isolation;
 pub use program::accumulator::Accumulator;
+pub use program::aggregate::Aggregate;
 pub use program::ending::Made;
 pub use program::map_reduce::{Emit, MapReduce};
 pub use program::pairs::Pairs;

@@ -53,6 +53,28 @@ fn the_inverted_index_names_each_file_once() {
 }
 
 #[test]
+fn sketches_tell_about_how_many_users_each_page_has_had() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut users = BTreeMap::<String, BTreeSet<u64>>::new();
+    let mut text = String::new();
+    for (line, n) in numbers().take(200_000).enumerate() {
+        // Ten users, a hundred, and so on.
+        let page = line % 7;
+        let user = n % 10_u64.pow(page as u32 % 5 + 1);
+        writeln!(text, "/page{page} user-{user}").expect("written");
+        users.entry(format!("/page{page}")).or_default().insert(user);
+    }
+    fs::write(dir.path().join("log"), text).expect("written");
+    let printed = run(dir.path(), "distinct_users", &["log"]);
+    assert_eq!(printed.lines().count(), users.len());
+    for (line, (page, users)) in printed.lines().zip(users) {
+        let (name, estimate) = line.split_once('\t').expect("two columns");
+        let error = estimate.parse::<f64>().expect("a number") / users.len() as f64 - 1.0;
+        assert!(name == page && error.abs() < 0.1, "{line}: {} users", users.len());
+    }
+}
+
+#[test]
 fn sessions_end_after_half_an_hour() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut visits: Vec<(String, u64)> =

@@ -7,12 +7,13 @@
 use crate::buffer::map_buffer::MapBuffer;
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;
-use crate::data::datum::{Datum, Key};
+use crate::data::datum::{Datum, Key, Owned};
 use crate::data::digest::Digest;
 use crate::data::entry::{self, short_hash};
 use crate::data::key;
 use crate::data::seed::Seed;
 use crate::exchange::lane::Lane;
+use crate::program::aggregate::{Aggregate, ItemOf};
 use crate::program::ending::Program;
 use crate::program::map_reduce::{Emit, combiner};
 use crate::program::partition::Partitioner;
@@ -48,6 +49,33 @@ impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
         DenseBuffer { program: lane.program, lane, array, partitioner, seed, digest: Digest::default() }
     }
 
+    /// Changes the value of a key because `emitted` is emitted.
+    #[inline(always)]
+    fn change<V: Datum>(
+        &mut self,
+        key: <J::Key as Datum>::Ref<'_>,
+        emitted: V::Ref<'_>,
+        change: impl FnOnce(&mut Option<Owned<J::Value>>),
+    ) {
+        self.lane.contract.look::<J::Key, V>(key, emitted);
+        let place = J::Key::place(key);
+        contract::numbers::<J::Key>(key, place);
+        let keys = self.array.values.len();
+        let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
+        self.digest.add::<V>(key::hash::<J::Key>(key, self.seed), emitted, self.seed);
+        if const { J::Value::WIDTH.is_some() } {
+            return change(slot);
+        }
+        let bytes =
+            |slot: &Option<Owned<J::Value>>| slot.as_ref().map_or(0, |value| J::Value::width(J::Value::lend(value)));
+        let before_bytes = bytes(slot);
+        change(slot);
+        self.array.value_bytes = self.array.value_bytes + bytes(slot) - before_bytes;
+        if self.array.value_bytes > VALUE_BYTES_MAX {
+            self.flush();
+        }
+    }
+
     /// Appends all pairs to the pages of their partitions.
     pub fn flush(&mut self) {
         let before = self.lane.meter.enter(Phase::Combine);
@@ -68,30 +96,25 @@ impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
 impl<J: Program> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
     #[inline(always)]
     fn emit(&mut self, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
-        self.lane.contract.look::<J::Key, J::Value>(key, value);
         if const { J::Value::WIDTH.is_none() } {
             entry::check_width(entry::width::<J::Key, J::Value>(key, value));
         }
-        let place = J::Key::place(key);
-        contract::numbers::<J::Key>(key, place);
-        let keys = self.array.values.len();
-        let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
-        self.digest.add::<J::Value>(key::hash::<J::Key>(key, self.seed), value, self.seed);
-        let bytes_of = |value: &<J::Value as Datum>::Owned| match J::Value::WIDTH {
-            Some(_) => 0,
-            None => J::Value::width(J::Value::lend(value)),
-        };
-        let before_bytes = slot.as_ref().map_or(0, bytes_of);
-        let value = J::Value::own(value);
-        let value = match slot.take() {
-            Some(before) => combiner(self.program)(before, value),
-            None => value,
-        };
-        self.array.value_bytes = self.array.value_bytes + bytes_of(&value) - before_bytes;
-        *slot = Some(value);
-        if const { J::Value::WIDTH.is_none() } && self.array.value_bytes > VALUE_BYTES_MAX {
-            self.flush();
-        }
+        let program = self.program;
+        self.change::<J::Value>(key, value, |slot| {
+            let value = J::Value::own(value);
+            *slot = Some(match slot.take() {
+                Some(before) => combiner(program)(before, value),
+                None => value,
+            });
+        });
+    }
+
+    #[inline(always)]
+    fn add(&mut self, key: <J::Key as Datum>::Ref<'_>, item: <ItemOf<J::Value> as Datum>::Ref<'_>)
+    where
+        J::Value: Aggregate,
+    {
+        self.change::<ItemOf<J::Value>>(key, item, |slot| J::Value::add(slot.get_or_insert_default(), item));
     }
 }
 

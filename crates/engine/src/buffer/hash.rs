@@ -19,6 +19,7 @@ use crate::data::key;
 use crate::data::seed::Seed;
 use crate::data::short::Short;
 use crate::exchange::lane::Lane;
+use crate::program::aggregate::{self, Aggregate, ItemOf};
 use crate::program::ending::Program;
 use crate::program::map_reduce::{Emit, combiner};
 use crate::program::partition::Partitioner;
@@ -204,24 +205,39 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
         entry::check_width(entry::width::<J::Key, J::Value>(key, value));
         let whole = key::hash::<J::Key>(key, self.seed);
         self.digest.add::<J::Value>(whole, value, self.seed);
-        // Copying a key that would fill the table by itself would rarely pay.
-        let is_huge = J::Key::WIDTH.is_none() && key::width::<J::Key>(key) >= LONG_BYTES_MAX;
-        if is_huge || self.table.rests() {
-            self.table.passed(u64::from(!is_huge));
-            self.lane.meter.add(Count::PairsPassed, 1);
-            let hash = short_hash(whole);
-            let partition = self.partitioner.of::<J::User>(hash, key);
-            return self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
+        if self.bypasses_table(key) {
+            return self.append(whole, key, value);
         }
-        if !self.table.slots.has_room(1) {
-            self.empty_table();
-        }
-        self.table.trial.combined += 1;
         let (slots, combine) = (&mut self.table.slots, combiner(self.program));
         match key::short::<J::Key>(key) {
             Some(short) => slots.merge_short(&TableSlot::short(short, whole, J::Value::own(value)), combine),
             None => slots.merge_long(key, whole, value, combine),
         }
+    }
+
+    /// Returns whether a pair with this key does not go into the table. If it does, there is room for it.
+    #[inline(always)]
+    fn bypasses_table(&mut self, key: <J::Key as Datum>::Ref<'_>) -> bool {
+        // Copying a key that would fill the table by itself would rarely pay.
+        let is_huge = J::Key::WIDTH.is_none() && key::width::<J::Key>(key) >= LONG_BYTES_MAX;
+        if is_huge || self.table.rests() {
+            self.table.passed(u64::from(!is_huge));
+            self.lane.meter.add(Count::PairsPassed, 1);
+            return true;
+        }
+        if !self.table.slots.has_room(1) {
+            self.empty_table();
+        }
+        self.table.trial.combined += 1;
+        false
+    }
+
+    /// Appends a pair, whose key has the hash `whole`, to the page of its partition.
+    #[cold]
+    fn append(&mut self, whole: u64, key: <J::Key as Datum>::Ref<'_>, value: <J::Value as Datum>::Ref<'_>) {
+        let hash = short_hash(whole);
+        let partition = self.partitioner.of::<J::User>(hash, key);
+        self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
     }
 
     /// Appends all pairs to the pages of their partitions.
@@ -256,6 +272,20 @@ impl<J: Program> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
             Some(short) => self.queue(short, value),
             None => self.emit_one(key, value),
         }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, key: <J::Key as Datum>::Ref<'_>, item: <ItemOf<J::Value> as Datum>::Ref<'_>)
+    where
+        J::Value: Aggregate,
+    {
+        self.lane.contract.look::<J::Key, ItemOf<J::Value>>(key, item);
+        let whole = key::hash::<J::Key>(key, self.seed);
+        self.digest.add::<ItemOf<J::Value>>(whole, item, self.seed);
+        if self.bypasses_table(key) {
+            return self.append(whole, key, J::Value::lend(&aggregate::one::<J::Value>(item)));
+        }
+        self.table.slots.change(key, whole, |value| J::Value::add(value, item));
     }
 
     #[inline(always)]

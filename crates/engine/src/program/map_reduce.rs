@@ -2,6 +2,7 @@
 
 use crate::data::datum::{Datum, Key, Owned};
 use crate::input::chunk::Chunk;
+use crate::program::aggregate::{self, Aggregate};
 use crate::program::pairs::Pairs;
 use crate::program_error::ProgramError;
 use crate::spill::values::Values;
@@ -62,7 +63,8 @@ pub trait MapReduce: Sync {
     /// Returns the function that combines two values of one key into one. It must be associative and commutative, and
     /// it may use the fields of the program. `None`, the default, keeps every value. The engine calls this method as
     /// often as it combines; the compiler inlines both. A closure that uses a field or a method of its arguments must
-    /// name their types: `Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.max(b.1)))`.
+    /// name their types: `Some(|a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.max(b.1)))`. Values that are much larger
+    /// than what a record adds to them are an [`Aggregate`], whose combiner is [`Aggregate::merged`].
     ///
     /// ```
     /// # use gristmill::{Emit, MapReduce, ProgramError, Chunk};
@@ -146,6 +148,16 @@ pub trait Emit<K: Key, V: Datum> {
     /// Emits one pair.
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>);
 
+    /// Adds an item to the aggregate of a key. Equivalent to emitting an aggregate of this item alone, but where the
+    /// job combines in map, the item is added in place.
+    #[inline(always)]
+    fn add(&mut self, key: K::Ref<'_>, item: <V::Item as Datum>::Ref<'_>)
+    where
+        V: Aggregate,
+    {
+        self.emit(key, V::lend(&aggregate::one::<V>(item)));
+    }
+
     /// Emits a pair for each of `places`; its key is the bytes of `text` from the first number up to the second,
     /// exclusive. Equivalent to `emit(&text[start..end], value)` for each, but faster: a short key can be read without
     /// a check of its length if more text follows, and many keys are looked up together.
@@ -162,6 +174,14 @@ impl<K: Key, V: Datum, E: Emit<K, V> + ?Sized> Emit<K, V> for &mut E {
     #[inline(always)]
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         (**self).emit(key, value);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, key: K::Ref<'_>, item: <V::Item as Datum>::Ref<'_>)
+    where
+        V: Aggregate,
+    {
+        (**self).add(key, item);
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@
 //! it. It makes no choices: the plan decides which function runs when.
 
 pub(crate) mod pairs;
+pub(crate) mod aggregate;
 pub(crate) mod accumulator;
 pub(crate) mod map_reduce;
 pub(crate) mod ending;

@@ -37,6 +37,7 @@ use crate::input::chunk::Chunk;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
 use crate::program::accumulator;
+use crate::program::aggregate::{Aggregate, ItemOf};
 use crate::program::ending::Program;
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::program_error::{Consequence, ProgramError};
@@ -380,6 +381,10 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 /// Pairs that do not count yet.
 struct Apart<K, V> {
     pairs: Vec<u8>,
+    /// Items that are to be added to aggregates, with their keys.
+    items: Vec<u8>,
+    /// Adds them, if there are any: only the function that takes them knows their type.
+    add_each: fn(&[u8], &mut dyn Emit<K, V>),
     /// The buffer gets only pairs that were written here and read again, so a type that changes in between is detected
     /// before.
     contract: Contract,
@@ -388,11 +393,13 @@ struct Apart<K, V> {
 
 impl<K: Key, V: Datum> Apart<K, V> {
     fn new() -> Apart<K, V> {
-        Apart { pairs: Vec::new(), contract: Contract::default(), kind: PhantomData }
+        let (pairs, items) = (Vec::new(), Vec::new());
+        Apart { pairs, items, add_each: |_, _| (), contract: Contract::default(), kind: PhantomData }
     }
 
     fn clear(&mut self) {
         self.pairs.clear();
+        self.items.clear();
     }
 
     /// Emits the pairs.
@@ -400,7 +407,15 @@ impl<K: Key, V: Datum> Apart<K, V> {
         for (_, pair) in entry::pairs::<K, V>(&self.pairs) {
             buffer.emit(pair.key, pair.value);
         }
+        (self.add_each)(&self.items, buffer);
         self.clear();
+    }
+}
+
+/// Adds items to the aggregates of their keys.
+fn add_each<K: Key, V: Aggregate>(items: &[u8], buffer: &mut dyn Emit<K, V>) {
+    for (_, pair) in entry::pairs::<K, ItemOf<V>>(items) {
+        buffer.add(pair.key, pair.value);
     }
 }
 
@@ -408,5 +423,14 @@ impl<K: Key, V: Datum> Emit<K, V> for Apart<K, V> {
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
         self.contract.look::<K, V>(key, value);
         entry::append::<K, V>(0, key, value, &mut self.pairs);
+    }
+
+    fn add(&mut self, key: K::Ref<'_>, item: <ItemOf<V> as Datum>::Ref<'_>)
+    where
+        V: Aggregate,
+    {
+        self.contract.look::<K, ItemOf<V>>(key, item);
+        entry::append::<K, ItemOf<V>>(0, key, item, &mut self.items);
+        self.add_each = add_each::<K, V>;
     }
 }
