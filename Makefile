@@ -48,7 +48,7 @@ test-rust: need-cargo
 	@set -o pipefail; $(CARGO) test --workspace --locked --no-fail-fast $(FEATURES) 2>&1 | python3 -B ci/alone.py $(FEATURES)
 
 # Every check beyond `cargo test` is a script in ci/ that can be run alone. Add new ones to this list.
-QUESTIONS = loom.sh options.sh
+QUESTIONS = loom.sh options.sh instructions.sh
 
 test-questions:
 	@set -e; for question in $(QUESTIONS); do echo "ci/$$question"; sh "ci/$$question"; done

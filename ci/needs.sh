@@ -2,7 +2,7 @@
 # Is there what cannot be built here? Installs what is missing if this user may; else says which commands do.
 #
 #     ci/needs.sh TOOL...     rust cc python java: Rust, a C compiler, Python with venv and pip, and a JDK with Maven;
-#                             nightly parallel: Rust's nightly toolchain with Miri, and GNU parallel
+#                             nightly parallel valgrind: Rust's nightly toolchain with Miri, GNU parallel, valgrind
 #
 # Everything else is fetched in fixed versions by what needs it, into target/.
 set -eu
@@ -19,6 +19,7 @@ has() { # has TOOL
     python) python3 -c 'import ensurepip, pip, sys, venv; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 ;;
     nightly) cargo +nightly miri --version >/dev/null 2>&1 && [ -d "$(rustc +nightly --print sysroot)/lib/rustlib/src" ] ;;
     parallel) parallel --version 2>/dev/null | grep -q '^GNU parallel' ;;
+    valgrind) command -v valgrind >/dev/null ;;
     java) command -v mvn >/dev/null && at_least "$(javac -version 2>&1)" 17 ;;
     *) echo "ci/needs.sh: there is no tool $1" >&2 && exit 2 ;;
     esac
@@ -31,7 +32,7 @@ for tool; do
     case $tool in
     rust) ;;
     nightly) ! command -v rustup >/dev/null || rustup toolchain install nightly --profile minimal --component miri,rust-src >&2 || : ;;
-    parallel) packages="$packages parallel" ;;
+    parallel | valgrind) packages="$packages $tool" ;;
     cc) packages="$packages build-essential" ;;
     python) packages="$packages python3-venv python3-pip" ;;
     java) packages="$packages openjdk-17-jdk-headless maven" ;;
@@ -51,6 +52,7 @@ for tool in $missing; do
     rust) echo 'Rust 1.90 or later is missing: https://rustup.rs installs it for one user' >&2 ;;
     nightly) echo "Rust's nightly toolchain with Miri is missing: rustup toolchain install nightly --component miri,rust-src" >&2 ;;
     parallel) echo 'GNU parallel is missing: apt-get install parallel (Debian, Ubuntu), dnf install parallel (Fedora)' >&2 ;;
+    valgrind) echo 'valgrind is missing: apt-get install valgrind (Debian, Ubuntu), dnf install valgrind (Fedora)' >&2 ;;
     cc) echo 'A C compiler is missing: apt-get install build-essential (Debian, Ubuntu), dnf install gcc (Fedora)' >&2 ;;
     python) echo 'Python 3.10 or later with venv and pip is missing: apt-get install python3-venv python3-pip (Debian, Ubuntu)' >&2 ;;
     java) echo 'A JDK 17 or Maven is missing: apt-get install openjdk-17-jdk-headless maven (Debian, Ubuntu)' >&2 ;;
