@@ -13,6 +13,7 @@
 //!  bottlenecks  thread bottlenecks: reading and computing with any number of threads
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
 //!  experiment   the comparisons of DMR and MR-Search in one report
+//!  many_cores   how far the processors of a machine carry, in one file
 //! ```
 //!
 //! An experiment is one file, which has its options and runs it, and one line in the list below. The applications that
@@ -32,6 +33,7 @@ mod dmr;
 mod bottlenecks;
 mod bandwidth;
 mod experiment;
+mod many_cores;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,7 @@ struct Command {
 #[derive(Subcommand)]
 enum What {
     Experiment(experiment::Experiment),
+    ManyCores(many_cores::ManyCores),
     Dmr(dmr::command::Dmr),
     Palindromes(Box<bottlenecks::palindromes::Palindromes>),
     Bandwidth(bandwidth::items::Bandwidth),
@@ -76,6 +79,7 @@ enum What {
 fn main() -> ExitCode {
     let run = |command: Command| match command.what {
         What::Experiment(experiment) => experiment.run(),
+        What::ManyCores(measured) => measured.run(),
         What::Dmr(page) => page.run(),
         What::Palindromes(palindromes) => palindromes.run(),
         What::Bandwidth(bandwidth) => bandwidth.run(),

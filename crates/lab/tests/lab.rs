@@ -12,6 +12,8 @@ mod dmr;
 mod experiment;
 #[path = "lab/generate.rs"]
 mod generate;
+#[path = "lab/many_cores.rs"]
+mod many_cores;
 #[path = "lab/messages.rs"]
 mod messages;
 #[path = "lab/mr_search.rs"]

@@ -47,16 +47,22 @@ pub struct Experiments {
 
 impl Bottlenecks {
     pub fn run(&self) -> Result<(), Failure> {
-        let mut experiments = Experiments {
-            rounds: self.ask.rounds,
-            quick: self.ask.quick,
+        PAPER.answer(&self.ask, &mut Experiments::new(self.ask.rounds, self.ask.quick, self.data_mb)?)
+    }
+}
+
+impl Experiments {
+    /// Prepares a folder for so many megabytes of files, or as many as the default allows.
+    pub fn new(rounds: u32, quick: bool, data_mb: Option<u64>) -> Result<Experiments, Failure> {
+        Ok(Experiments {
+            rounds,
+            quick,
             processors: processors().usable as u64,
-            files: Files::new(self.data_mb.map(|megabytes| megabytes * 1_000_000))?,
+            files: Files::new(data_mb.map(|megabytes| megabytes * 1_000_000))?,
             small: None,
             middle: None,
             trees: None,
-        };
-        PAPER.answer(&self.ask, &mut experiments)
+        })
     }
 }
 

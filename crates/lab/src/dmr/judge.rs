@@ -1,7 +1,6 @@
-//! When a verdict is given, and by which comparison of medians.
+//! When a verdict is given, and how one is made of several.
 
 use gristmill_counters::load::Load;
-use gristmill_report::tally::Tally;
 
 use crate::page::{Judgement, ROUNDS_MIN, under};
 
@@ -28,12 +27,15 @@ pub struct Claim {
     pub found: String,
 }
 
+/// Returns what was found in each application.
+pub fn findings<'c>(parts: impl IntoIterator<Item = &'c Claim>) -> String {
+    let found = parts.into_iter().map(|part| format!("{}: {}", part.application, part.found));
+    found.collect::<Vec<_>>().join("; ")
+}
+
 /// Returns the verdict of a claim about several applications: it agrees if each part holds.
 pub fn all_hold(parts: &[Claim]) -> Judgement {
-    let of_kind = |holds: Option<bool>| {
-        let chosen = parts.iter().filter(|part| part.holds == holds);
-        chosen.map(|part| format!("{}: {}", part.application, part.found)).collect::<Vec<_>>().join("; ")
-    };
+    let of_kind = |holds: Option<bool>| findings(parts.iter().filter(|part| part.holds == holds));
     let (wrong, open) = (of_kind(Some(false)), of_kind(None));
     match (wrong.is_empty(), open.is_empty()) {
         (false, _) => Judgement::Differs(wrong),
@@ -43,32 +45,26 @@ pub fn all_hold(parts: &[Claim]) -> Judgement {
     }
 }
 
+/// As [`all_hold`], for a claim that `needed` of the applications keep.
+pub fn enough_hold(parts: Vec<Claim>, needed: usize) -> Judgement {
+    let count = |holds| parts.iter().filter(|part| part.holds == holds).count();
+    let (held, open) = (count(Some(true)), count(None));
+    if held >= needed {
+        return Judgement::Agrees;
+    }
+    let can_hold = held + open >= needed;
+    all_hold(&parts.into_iter().filter(|part| !can_hold || part.holds.is_none()).collect::<Vec<_>>())
+}
+
 /// As [`all_hold`], for a claim about those applications of which something can be said.
 pub fn decided_hold(parts: Vec<Claim>) -> Judgement {
     let (decided, open): (Vec<Claim>, Vec<Claim>) = parts.into_iter().partition(|part| part.holds.is_some());
     all_hold(if decided.is_empty() { &open } else { &decided })
 }
 
-/// How one time compares with another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contrast {
-    Faster,
-    Level,
-    Slower,
-}
-
-impl Contrast {
-    /// Compares `time` with `other`: level are times whose runs overlap, or whose medians differ by up to 1 %.
-    pub fn of(time: &Tally, other: &Tally) -> Contrast {
-        let is_less = time.median < other.median;
-        let (fast, slow) = if is_less { (time, other) } else { (other, time) };
-        let is_level = slow.least <= fast.most || slow.median <= 1.01 * fast.median;
-        match (is_level, is_less) {
-            (true, _) => Contrast::Level,
-            (false, true) => Contrast::Faster,
-            (false, false) => Contrast::Slower,
-        }
-    }
+/// Returns the verdict of a claim about more processors than there are, with what was found on those.
+pub fn too_few_processors(what: &str, needed: usize, here: usize, found: &str) -> Judgement {
+    Judgement::CannotBeAsked(format!("{what} {needed} processors, and {here} are here ({found})"))
 }
 
 #[cfg(test)]
@@ -90,6 +86,14 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_about_some_applications_is_open_as_long_as_enough_may_hold() {
+        let enough = |holds: [Option<bool>; 3]| enough_hold(holds.map(|holds| part("a", holds)).into(), 2);
+        assert_eq!(enough([Some(true), Some(true), Some(false)]), Judgement::Agrees);
+        assert_eq!(enough([Some(true), None, Some(false)]), Judgement::Undecided("a: so".into()));
+        assert_eq!(enough([Some(true), Some(false), Some(false)]), Judgement::Differs("a: so; a: so".into()));
+    }
+
+    #[test]
     fn few_rounds_and_load_give_no_verdict() {
         let agrees = || Judgement::Agrees;
         let load = |foreign| Some(Load { foreign, stolen: 0.0, foreign_least: foreign });
@@ -97,12 +101,5 @@ mod tests {
         assert_eq!(judged(3, load(0.05), agrees), Judgement::Agrees);
         assert!(matches!(judged(2, None, agrees), Judgement::Undecided(why) if why.starts_with("2 of the 3 rounds")));
         assert!(matches!(judged(9, load(0.25), agrees), Judgement::Undecided(why) if why.contains("25 %")));
-    }
-
-    #[test]
-    fn times_whose_runs_overlap_are_level() {
-        let [a, b, c] = [[1.0, 1.1, 1.2], [1.2, 1.26, 1.3], [2.0, 2.1, 2.2]].map(|times| Tally::of(&times));
-        assert_eq!(Contrast::of(&a, &b), Contrast::Level);
-        assert_eq!([Contrast::of(&a, &c), Contrast::of(&c, &a)], [Contrast::Faster, Contrast::Slower]);
     }
 }

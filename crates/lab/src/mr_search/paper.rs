@@ -47,20 +47,26 @@ pub struct Experiments {
 
 impl MrSearch {
     pub fn run(&self) -> Result<(), Failure> {
+        PAPER.answer(&self.ask, &mut Experiments::new(self.ask.rounds, self.ask.quick, self.depth)?)
+    }
+}
+
+impl Experiments {
+    /// Prepares searches to this depth, or that of the default.
+    pub fn new(rounds: u32, quick: bool, depth: Option<u32>) -> Result<Experiments, Failure> {
         let (memories, absent) = memories();
         let nodes = numa_nodes().map_err(|source| Error::System { what: "asking for NUMA nodes", source })?;
-        let mut experiments = Experiments {
-            rounds: self.ask.rounds,
-            quick: self.ask.quick,
-            depth: self.depth.unwrap_or(if self.ask.quick { 17 } else { 22 }) as usize,
+        Ok(Experiments {
+            rounds,
+            quick,
+            depth: depth.unwrap_or(if quick { 17 } else { 22 }) as usize,
             processors: processors().usable as u64,
             nodes: nodes.len().max(1),
             memories,
             absent,
             in_threads: None,
             in_processes: None,
-        };
-        PAPER.answer(&self.ask, &mut experiments)
+        })
     }
 }
 

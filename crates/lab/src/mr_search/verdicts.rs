@@ -2,7 +2,7 @@
 
 use gristmill_report::tally::Tally;
 
-use crate::page::Judgement;
+use crate::page::{Contrast, Judgement};
 
 /// Leaves open what memory costs where it costs nearly nothing.
 fn too_little(kernel: f64) -> Option<Judgement> {
@@ -28,14 +28,18 @@ pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> J
     if let Some(open) = too_little(kernel) {
         return open;
     }
-    let is_faster = |other: &Tally| malloc.median >= 1.05 * other.median && !malloc.is_level_with(other);
-    Judgement::of(is_faster(reuse) && is_faster(prealloc), || {
-        format!(
-            "reuse is {:.2} times and prealloc {:.2} times as fast as malloc each time",
-            malloc.median / reuse.median,
-            malloc.median / prealloc.median
-        )
-    })
+    let compared = [("reuse", reuse), ("prealloc", prealloc)].map(|(name, other)| {
+        let (contrast, times) = (Contrast::of(other, malloc), malloc.median / other.median);
+        let found = format!("{name} is {times:.2} times as fast{}", contrast.caveat());
+        (contrast.holds(Contrast::Faster).map(|is_faster| is_faster && times >= 1.05), found)
+    });
+    let found = format!("beside malloc each time, {}; {}", compared[0].1, compared[1].1);
+    let holds = compared.map(|(holds, _)| holds);
+    match (holds.contains(&Some(false)), holds.contains(&None)) {
+        (true, _) => Judgement::Differs(found),
+        (false, true) => Judgement::Undecided(found),
+        (false, false) => Judgement::Agrees,
+    }
 }
 
 /// Slide 8: remote bytes by source, the C library first.
@@ -98,8 +102,10 @@ mod tests {
         let [slow, fast] = [[10.0, 10.1, 10.2], [5.0, 5.1, 5.2]].map(|runs| Tally::of(&runs));
         assert_eq!(faster(&slow, &fast, &fast, 0.3), Judgement::Agrees);
         assert_eq!(words(&faster(&slow, &fast, &fast, 0.009)), "undecided");
-        let Judgement::Differs(why) = faster(&slow, &fast, &slow, 0.3) else { panic!("prealloc is not faster") };
-        assert_eq!(why, "reuse is 1.98 times and prealloc 1.00 times as fast as malloc each time");
+        assert_eq!(words(&faster(&slow, &fast, &slow, 0.3)), "undecided");
+        let Judgement::Differs(why) = faster(&fast, &fast, &slow, 0.3) else { panic!("prealloc is slower") };
+        let expected = "beside malloc each time, reuse is 1.00 times as fast, within the spread of the runs; prealloc is 0.50 times as fast";
+        assert_eq!(why, expected);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Experiments {
 impl Ops {
     pub fn run(&self) -> Result<(), Failure> {
         let (text, source) = match &self.record {
-            None => (record::HEADLINE.to_owned(), "bench/runs/2026-11-27-spark-headline".to_owned()),
+            None => (record::HEADLINE.to_owned(), "bench/runs/2026-11-28-spark-headline".to_owned()),
             Some(path) => {
                 let failed = |source| Error::Input { path: path.clone(), source };
                 (fs::read_to_string(path).map_err(failed)?, path.display().to_string())

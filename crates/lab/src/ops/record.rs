@@ -6,7 +6,7 @@ use gristmill_report::tally::Tally;
 use serde_json::Value;
 
 /// The recorded runs of `bench/spark/headline.sh`: 32 to 128 maps into the same 32 partitions, on slow disks.
-pub const HEADLINE: &str = include_str!("../../../../bench/runs/2026-11-27-spark-headline/runs.jsonl");
+pub const HEADLINE: &str = include_str!("../../../../bench/runs/2026-11-28-spark-headline/runs.jsonl");
 /// The recorded runs of `bench/spark/rows.sh`.
 const ROWS: &str = include_str!("../../../../bench/runs/2026-11-22-spark-rows-5/runs.jsonl");
 
@@ -122,17 +122,20 @@ mod tests {
         let headline = runs(HEADLINE).expect("a record");
         assert_eq!(
             by_maps(&headline, Shuffle::Sort, |run| run.job_s),
-            [(32, 2, 79.07), (64, 1, 61.64), (128, 1, 73.44)]
+            [(32, 3, 73.51), (64, 3, 65.93), (128, 3, 71.64)]
         );
         let ours = by_maps(&headline, Shuffle::Gristmill, |run| run.job_s);
-        assert_eq!(ours, [(32, 2, 11.21), (64, 1, 12.86), (128, 1, 14.73)]);
-        assert_eq!(by_maps(&headline, Shuffle::Magnet, |run| run.job_s)[2], (128, 1, 43.34));
-        // Four of 150 MB, and two of 450 MB with 96 maps.
+        assert_eq!(ours, [(32, 3, 15.69), (64, 3, 16.03), (128, 3, 17.35)]);
+        assert_eq!(by_maps(&headline, Shuffle::Magnet, |run| run.job_s)[2], (128, 3, 44.44));
+        // Nine of 150 MB, and two of 450 MB with 96 maps.
         let pairs = pairs(&headline);
-        assert_eq!(pairs.iter().map(|pair| pair.sort.maps).collect::<Vec<_>>(), [32, 32, 64, 128, 96, 96]);
+        assert_eq!(
+            pairs.iter().map(|pair| pair.sort.maps).collect::<Vec<_>>(),
+            [32, 32, 32, 64, 64, 64, 128, 128, 128, 96, 96]
+        );
         let ratio = |pair: &RunPair| format!("{:.2}", pair.gristmill.job_s / pair.sort.job_s);
         let ratios: Vec<_> = pairs.iter().map(ratio).collect();
-        assert_eq!((&ratios[2][..], &ratios[3][..]), ("0.21", "0.20"));
+        assert_eq!((&ratios[3][..], &ratios[6][..]), ("0.24", "0.29"));
     }
 
     #[test]

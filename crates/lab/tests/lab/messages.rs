@@ -80,6 +80,7 @@ fn every_subcommand_survives_unwritable_outputs_and_too_little_memory() {
         "bandwidth --quick --rounds 1 --table 3",
         "ops",
         "mr-search --quick --rounds 1 --slide 4",
+        "many-cores --quick --seconds 0",
         "bottlenecks --quick --rounds 1 --data-mb 1 --figure 2",
     ]
     .map(|line| line.split(' ').collect())

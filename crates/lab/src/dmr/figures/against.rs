@@ -5,11 +5,11 @@ use gristmill_cli::Failure;
 use super::words::{by_workers, drawn_quotients, quotient, ratio};
 use crate::dmr::curves::Curve;
 use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, System, WORKERS, too_few_pairs, worst};
-use crate::dmr::judge::{Claim, Contrast, all_hold, judged};
+use crate::dmr::judge::{Claim, all_hold, findings, judged, too_few_processors};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::runs::ModelRuns;
 use crate::mr_search::allocator::ALLOCATORS;
-use crate::page::{Answer, Judgement};
+use crate::page::{Answer, Contrast};
 
 /// Processors on which the paper finds most of the difference.
 const PROCESSORS: usize = 16;
@@ -91,18 +91,13 @@ fn against(
                 return part(None, why);
             }
             let (contrast, times) = (Contrast::of(&dmr, &time), dmr.median / time.median);
-            let within = if contrast == Contrast::Level { ", within the spread of the runs" } else { "" };
-            // Level runs contradict no claim that one is faster: more runs might tell them apart.
-            let holds = (contrast == *expected).then_some(true).or((contrast != Contrast::Level).then_some(false));
-            part(holds, format!("with {own} workers DMR takes {times:.2} times as long{within}"))
+            let caveat = contrast.caveat();
+            part(contrast.holds(*expected), format!("with {own} workers DMR takes {times:.2} times as long{caveat}"))
         });
         let parts: Vec<Claim> = parts.collect();
         if processors < PROCESSORS {
-            let found: Vec<String> = parts.iter().map(|part| format!("{}: {}", part.application, part.found)).collect();
-            return Judgement::CannotBeAsked(format!(
-                "threads that wait for one address space on {PROCESSORS} processors are needed, and {processors} are here ({})",
-                found.join("; ")
-            ));
+            let what = "threads that wait for one address space need";
+            return too_few_processors(what, PROCESSORS, processors, &findings(&parts));
         }
         all_hold(&parts)
     });

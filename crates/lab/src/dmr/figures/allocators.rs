@@ -5,11 +5,11 @@ use gristmill_cli::Failure;
 use super::words::{by_workers, drawn_quotients, median, quotient, ratio, table};
 use crate::dmr::curves::Curve;
 use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, System, WORKERS, share_of_allocations, worst};
-use crate::dmr::judge::{Claim, Contrast, SHARE_MIN, all_hold, judged};
+use crate::dmr::judge::{Claim, SHARE_MIN, enough_hold, findings, judged, too_few_processors};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::runs::ModelRuns;
 use crate::mr_search::allocator::ALLOCATORS;
-use crate::page::{Answer, Judgement};
+use crate::page::{Answer, Contrast};
 
 /// Processors on which the paper finds a difference.
 const PROCESSORS: usize = 16;
@@ -76,10 +76,10 @@ fn allocators(
                 }
                 [Some(other), Some(own)] => {
                     let contrast = Contrast::of(&other, &own);
-                    let times = other.median / own.median;
+                    let (times, caveat) = (other.median / own.median, contrast.caveat());
                     part(
-                        Some(contrast == Contrast::Faster),
-                        format!("with {most} workers jemalloc takes {times:.2} times as long"),
+                        contrast.holds(Contrast::Faster),
+                        format!("with {most} workers jemalloc takes {times:.2} times as long{caveat}"),
                     )
                 }
                 _ => part(None, "it did not run".into()),
@@ -87,21 +87,11 @@ fn allocators(
         })
         .collect();
     let verdict = judged(rounds, worst(scaling.iter().map(|(_, runs)| &runs.load)), || {
-        let faster = parts.iter().filter(|part| part.holds == Some(true)).count();
-        if parts.iter().all(|part| part.holds.is_none()) {
-            return all_hold(&parts);
-        }
         if processors < PROCESSORS {
-            let said: Vec<String> = parts.iter().map(|part| format!("{}: {}", part.application, part.found)).collect();
-            return Judgement::CannotBeAsked(format!(
-                "threads that allocate at the same time on {PROCESSORS} processors are needed, and {processors} are here ({})",
-                said.join("; ")
-            ));
+            let what = "threads that allocate at the same time need";
+            return too_few_processors(what, PROCESSORS, processors, &findings(&parts));
         }
-        match faster >= needed {
-            true => Judgement::Agrees,
-            false => all_hold(&parts),
-        }
+        enough_hold(parts, needed)
     });
     Ok(drawn_quotients(Answer::new(found, verdict), name, "time with jemalloc ÷ time with the C library", &lines))
 }

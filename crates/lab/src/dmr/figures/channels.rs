@@ -7,10 +7,10 @@ use gristmill_report::tally::Tally;
 use super::words::{by_workers, drawn, median};
 use crate::dmr::curves::Curve;
 use crate::dmr::experiments::{Experiments, GLIBC, WORKERS, through};
-use crate::dmr::judge::{Contrast, judged};
+use crate::dmr::judge::{judged, too_few_processors};
 use crate::dmr::model::strategy::{CHANNELS, ChannelKind};
 use crate::dmr::runs::{COLUMNS, ModelRuns};
-use crate::page::{Answer, Judgement};
+use crate::page::{Answer, Contrast, Judgement};
 
 /// Processors with which the holder of a lock seldom waits for one itself, while others wait for the lock.
 const PROCESSORS: usize = 16;
@@ -30,17 +30,22 @@ pub fn figure_10(experiments: &mut Experiments) -> Result<Answer, Failure> {
             return Judgement::Undecided("it did not run".into());
         };
         let [lost, lost_alone] = [queue.median - mailbox.median, queue_alone.median - mailbox_alone.median];
-        let agrees = Contrast::of(&queue, &mailbox) == Contrast::Slower && lost > lost_alone;
+        let contrast = Contrast::of(&queue, &mailbox);
         let found = format!(
-            "a page costs {:.1} µs through the queue and {:.1} µs through the mailbox with {most} workers, {:.1} and {:.1} µs with one",
-            queue.median, mailbox.median, queue_alone.median, mailbox_alone.median
+            "a page costs {:.1} µs through the queue and {:.1} µs through the mailbox with {most} workers{}, {:.1} and {:.1} µs with one",
+            queue.median,
+            mailbox.median,
+            contrast.caveat(),
+            queue_alone.median,
+            mailbox_alone.median
         );
-        match processors < PROCESSORS {
-            true => Judgement::CannotBeAsked(format!(
-                "workers that wait for a lock while its holder has a processor need {PROCESSORS} processors, and {processors} are here \
-                 ({found})"
-            )),
-            false => Judgement::of(agrees, || {
+        if processors < PROCESSORS {
+            let what = "workers that wait for a lock while its holder has a processor need";
+            return too_few_processors(what, PROCESSORS, processors, &found);
+        }
+        match contrast.holds(Contrast::Slower) {
+            None => Judgement::Undecided(found),
+            Some(holds) => Judgement::of(holds && lost > lost_alone, || {
                 format!("{found}: the lock is taken once for a page of 2047 pairs, and held for a few stores")
             }),
         }

@@ -7,10 +7,10 @@ use crate::compare::comparison::Variant;
 use crate::dmr::curves::Curve;
 use crate::dmr::engine;
 use crate::dmr::experiments::{Experiments, GLIBC, WORKERS, too_few_pairs, worst};
-use crate::dmr::judge::{Claim, Contrast, all_hold, judged};
+use crate::dmr::judge::{Claim, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::model::strategy::{BufferKind, ChannelKind, CombineAt, Strategy, Way};
-use crate::page::Answer;
+use crate::page::{Answer, Contrast};
 
 /// DMR with an array and mailboxes, so that the barrier is all that differs.
 fn with(barrier: bool, workers: usize) -> Strategy {
@@ -40,12 +40,12 @@ pub fn section_4_2(experiments: &mut Experiments) -> Result<Answer, Failure> {
             parts.push(match both(1) {
                 [Some(pipeline), Some(barrier)] => {
                     let times = barrier.median / pipeline.median;
-                    let (holds, level) = match Contrast::of(&pipeline, &barrier) {
-                        Contrast::Faster => (Some(true), ""),
-                        Contrast::Slower => (Some(false), ""),
-                        Contrast::Level => (None, ", which is within the spread of the runs"),
-                    };
-                    part(holds, format!("the barrier takes {times:.2} times as long{level}"))
+                    let contrast = Contrast::of(&barrier, &pipeline);
+                    let caveat = contrast.caveat();
+                    part(
+                        contrast.holds(Contrast::Slower),
+                        format!("the barrier takes {times:.2} times as long{caveat}"),
+                    )
                 }
                 _ => part(None, "it did not run".into()),
             });

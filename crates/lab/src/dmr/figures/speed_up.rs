@@ -7,11 +7,11 @@ use super::words::{by_workers, drawn_quotients, quotient, ratio};
 use crate::dmr::curves::Curve;
 use crate::dmr::engine::EngineRuns;
 use crate::dmr::experiments::{Experiments, GLIBC, JEMALLOC, OfApps, System, WORKERS, worst};
-use crate::dmr::judge::{Claim, Contrast, all_hold, judged};
+use crate::dmr::judge::{Claim, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::runs::COLUMNS;
 use crate::mr_search::allocator::ALLOCATORS;
-use crate::page::{Answer, Judgement};
+use crate::page::{Answer, Contrast, Judgement};
 
 /// An application, and the number of workers from which on the paper has it slower.
 type Turn = (ModelApp, usize);
@@ -105,17 +105,23 @@ fn rises_and_falls(app: ModelApp, turn: usize, own: usize, time: impl Fn(usize) 
         return part(None, "there are times for one number of workers only".into());
     };
     let all = times.as_deref().unwrap_or_default();
-    let (fastest_workers, fastest) = all.iter().min_by(|a, b| a.1.median.total_cmp(&b.1.median)).expect("two or more");
+    let fastest = |numbers: &mut dyn Iterator<Item = &(usize, Tally)>| {
+        *numbers.min_by(|a, b| a.1.median.total_cmp(&b.1.median)).expect("one worker at least")
+    };
     if own <= turn {
-        let holds = Contrast::of(last, first) == Contrast::Faster;
-        return part(
-            Some(holds),
-            format!("{last_workers} workers are {:.2} times as fast as one", first.median / last.median),
-        );
+        let (contrast, times) = (Contrast::of(last, first), first.median / last.median);
+        let found = format!("{last_workers} workers are {times:.2} times as fast as one{}", contrast.caveat());
+        return part(contrast.holds(Contrast::Faster), found);
     }
-    let turns = *fastest_workers <= turn && Contrast::of(last, fastest) == Contrast::Slower;
-    let lost = last.median / fastest.median;
-    part(Some(turns), format!("fastest with {fastest_workers} workers; {last_workers} take {lost:.2} times as long"))
+    let (_, best) = fastest(&mut all.iter().filter(|(workers, _)| *workers <= turn));
+    let mut beyond = all.iter().filter(|(workers, _)| *workers > turn);
+    let holds = match beyond.any(|(_, time)| Contrast::of(time, &best) == Contrast::Faster) {
+        true => Some(false),
+        false => Contrast::of(last, &best).holds(Contrast::Slower),
+    };
+    let (best_workers, best) = fastest(&mut all.iter());
+    let (lost, caveat) = (last.median / best.median, Contrast::of(last, &best).caveat());
+    part(holds, format!("fastest with {best_workers} workers; {last_workers} take {lost:.2} times as long{caveat}"))
 }
 
 /// Formats all runs of all systems.
@@ -141,6 +147,6 @@ mod tests {
             [Some(true), Some(true), Some(false)]
         );
         assert_eq!([holds(rises, 16, 16), holds(rises, 16, 32)], [Some(true), Some(false)]);
-        assert_eq!([holds([100.0; 6], 16, 2), holds(turns, 16, 1)], [Some(false), None]);
+        assert_eq!([holds([100.0; 6], 16, 2), holds([100.0; 6], 4, 32), holds(turns, 16, 1)], [None; 3]);
     }
 }
