@@ -29,7 +29,7 @@ $(GRISTMILL): need-cargo
 STAGES = test-rust test-questions test-bench test-spark test-python test-docs
 
 test:
-	@CARGO='$(CARGO)' sh ci/needs.sh rust cc python java
+	@CARGO='$(CARGO)' sh ci/needs.sh rust cc python java valgrind
 	@echo 'make test: $(words $(STAGES)) stages, about half an hour on two processors; CONTRIBUTING.md lists them'
 	@n=0; for stage in $(STAGES); do \
 	  n=$$((n + 1)); echo "make test: $$n of $(words $(STAGES)), $$stage, $$(date +%H:%M)"; \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `gristmill machine` and `gristmill-lab many-cores` find on this machine, for one without a compiler or a network.
+# What `gristmill machine` and `gristmill-lab many-cores` find on this machine, which needs no compiler and no network.
 #
 # It needs nothing but binaries of gristmill and, beside it, gristmill-lab, which are built without shared libraries:
 #
@@ -14,5 +14,5 @@ if [ $# -lt 2 ]; then
     exit 2
 fi
 mkdir -p "$2"
-"$1" machine --dir "$2" >"$2/machine.txt"
+timeout -k 5 120 "$1" machine --dir "$2" >"$2/machine.txt" || echo "$0: gristmill machine failed" >&2
 "$1-lab" many-cores --seconds "${3:-480}" --output "$2/many-cores.json"

@@ -54,6 +54,7 @@ fn key(input: &DeriveInput) -> Result<Tokens> {
 
 fn datum(input: &DeriveInput) -> Result<Tokens> {
     let generics = bounded(input)?;
+    only_on_the_type(&input.data)?;
     let Options { borrowed, is_exact } = Options::of(&input.attrs)?;
     let target = Implementor { name: &input.ident, generics: &generics, is_exact };
     match (&input.data, borrowed) {
@@ -121,6 +122,23 @@ fn fixed(field: &Field, remedy: &str) -> Result<()> {
             _ => Ok(()),
         },
         _ => Ok(()),
+    }
+}
+
+/// Rejects the attribute on fields and variants, where it would say nothing.
+fn only_on_the_type(data: &Data) -> Result<()> {
+    let (fields, variants): (Vec<&Field>, Vec<&syn::Variant>) = match data {
+        Data::Struct(data) => (data.fields.iter().collect(), Vec::new()),
+        Data::Enum(data) => {
+            (data.variants.iter().flat_map(|variant| &variant.fields).collect(), data.variants.iter().collect())
+        }
+        Data::Union(_) => (Vec::new(), Vec::new()),
+    };
+    let attributes = fields.iter().flat_map(|field| &field.attrs);
+    let mut attributes = attributes.chain(variants.iter().flat_map(|variant| &variant.attrs));
+    match attributes.find(|attribute| attribute.path().is_ident("datum")) {
+        Some(attribute) => Err(Error::new(attribute.span(), "#[datum(...)] belongs in front of the type")),
+        None => Ok(()),
     }
 }
 
@@ -507,6 +525,13 @@ mod tests {
             }
         ));
         assert!(text.contains("supports no lifetimes"), "{text}");
+        let text = refusal(parse_quote!(
+            struct Visit {
+                #[datum(exact)]
+                day: f64,
+            }
+        ));
+        assert_eq!(text, "#[datum(...)] belongs in front of the type");
         let text = refusal(parse_quote!(
             enum Never {}
         ));

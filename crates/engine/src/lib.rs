@@ -159,19 +159,19 @@ pub use error::{Error, Result};
 /// gristmill::keys::check_key::<Visit>(visits);
 /// ```
 ///
-/// The attribute `#[datum(exact)]` says that the order in which values are combined does not matter, although a field
-/// is of bytes or a floating-point number ([`Datum::EXACT`]): a set of bits, or a maximum.
+/// The attribute `#[datum(exact)]` of a type says that the order in which its values are combined does not matter,
+/// although a field is of bytes or a floating-point number ([`Datum::EXACT`]): they are a set of bits, say.
 ///
 /// ```
 /// use gristmill::Datum;
 ///
-/// #[derive(Clone, Copy, Debug, Default, Datum)]
-/// #[datum(exact)]
-/// struct Warmest {
-///     degrees: f64,
+/// #[derive(Clone, Debug, Default, Datum)]
+/// #[datum(borrowed = SeenRef, exact)]
+/// struct Seen {
+///     bits: Vec<u8>,
 /// }
 ///
-/// assert!(Warmest::EXACT && !f64::EXACT);
+/// assert!(Seen::EXACT && !<Vec<u8>>::EXACT);
 /// ```
 ///
 /// A type may have parameters. Each type parameter must then be a datum itself, of the kind that the fields need:

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use gristmill::internal::{MOMENTS, Moment};
 use gristmill::options::{Buffer, Combining, Options};
-use gristmill::{Aggregate, Bytes, Chunk, Datum, Emit, Input, Isolation, Job, MapReduce, Next, Pairs, ProgramError};
+use gristmill::{
+    Aggregate, Bytes, Chunk, Datum, Emit, Input, Isolation, Job, Key, MapReduce, Next, Pairs, ProgramError,
+};
 
 fn main() {
     common::run(
@@ -20,6 +22,9 @@ fn main() {
             ("a_worker_killed_at_any_moment_changes_nothing", deaths),
             ("items_of_a_record_that_is_set_aside_are_not_added", set_aside),
             ("steps_that_add_in_steps_give_the_same_result", steps),
+            ("pairs_may_be_emitted_between_items", mixed),
+            ("items_without_bytes_are_counted", without_bytes),
+            ("an_item_that_cannot_be_added_is_its_records_fault", panics),
         ],
         &[],
     );
@@ -299,6 +304,142 @@ fn set_aside() {
     compare(&path, &expected, &[("workers", "2"), ("skip-bad-records", "2")]);
     let refused = job(&STATISTICS, &path).workers(2).run().map(drop).expect_err("two lines have no number").to_string();
     assert!(refused.contains("no number"), "{refused}");
+}
+
+/// A key that is checked, as those of programs are.
+#[derive(Clone, Copy, Debug, Default, Datum, Key)]
+struct Place {
+    row: u16,
+    column: u8,
+}
+
+/// Adds even numbers, and emits odd ones.
+struct Mixed;
+
+impl MapReduce for Mixed {
+    type Key = Place;
+    type Value = Statistic;
+
+    fn combiner(&self) -> Option<impl Fn(Statistic, Statistic) -> Statistic> {
+        Some(Statistic::merged)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Place, Statistic>) -> Result<(), ProgramError> {
+        for line in str::from_utf8(chunk.bytes())?.lines() {
+            let (word, number) = line.split_once(' ').ok_or_else(|| ProgramError::new("no number"))?;
+            let (place, number) = (Place { row: word.len() as u16, column: 7 }, number.parse::<u32>()?);
+            if number.is_multiple_of(2) {
+                out.add(place, number);
+            } else {
+                let mut one = Statistic::default();
+                <Statistic as Aggregate>::add(&mut one, number);
+                out.emit(place, one);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mixed() {
+    let lines = lines(5000, 300);
+    let (_dir, path) = common::input_of((text(&lines) + "no-number\n").as_bytes());
+    let by_length = |(word, number): &(String, u32)| (format!("{:02}", word.len()), *number);
+    let expected = expected(&lines.iter().map(by_length).collect::<Vec<_>>());
+    let expected: BTreeMap<String, _> = expected.iter().map(|(row, s)| (row.clone(), (s.0, s.1, s.2, s.3))).collect();
+    for buffer in [Buffer::Hash, Buffer::Array] {
+        let combine = if buffer == Buffer::Array { Combining::Reduce } else { Combining::Both };
+        let job = job(&Mixed, &path).workers(2).buffer(buffer).combine(combine).skip_bad_records(1);
+        let (found, _) = job.run().expect("the job runs");
+        let numbers = |s: Statistic| (s.count, s.sum, !s.not_least, s.most);
+        let found: BTreeMap<String, _> =
+            found.iter().map(|(place, s)| (format!("{:02}", place.row), numbers(s))).collect();
+        assert_eq!(found, expected, "{buffer:?}");
+    }
+}
+
+/// The number of lines.
+#[derive(Clone, Copy, Debug, Default, Datum)]
+struct Count {
+    count: u64,
+}
+
+impl Aggregate for Count {
+    type Item = ();
+
+    fn add(count: &mut Count, (): ()) {
+        count.count += 1;
+    }
+
+    fn merge(count: &mut Count, other: Count) {
+        count.count += other.count;
+    }
+}
+
+struct Lines;
+
+impl MapReduce for Lines {
+    type Key = ();
+    type Value = Count;
+
+    fn combiner(&self) -> Option<impl Fn(Count, Count) -> Count> {
+        Some(Count::merged)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<(), Count>) -> Result<(), ProgramError> {
+        for line in chunk.lines() {
+            if line == b"no-number" {
+                return Err(ProgramError::new("no number"));
+            }
+            out.add((), ());
+        }
+        Ok(())
+    }
+}
+
+/// Items for one key, of no bytes, were once lost where a record may be set aside: there was nothing to read again.
+fn without_bytes() {
+    let lines = lines(3000, 10);
+    let (_dir, path) = common::input_of((text(&lines) + "no-number\n").as_bytes());
+    let (found, _) = job(&Lines, &path).workers(2).skip_bad_records(1).run().expect("the job runs");
+    assert_eq!(found.get(()).map(|count| count.count), Some(3000));
+    let (_dir, path) = common::input_of(text(&lines).as_bytes());
+    for nth in 1..5 {
+        let job = job(&Lines, &path).workers(2).die_at(1, Moment::Claimed, nth);
+        let (found, _) = job.run().expect("somebody takes its place");
+        assert_eq!(found.get(()).map(|count| count.count), Some(3000));
+    }
+}
+
+/// Takes no number with 13 at its end.
+#[derive(Clone, Copy, Debug, Default, Datum)]
+struct Careful {
+    count: u64,
+}
+
+impl Aggregate for Careful {
+    type Item = u32;
+
+    fn add(count: &mut Careful, number: u32) {
+        assert!(number % 100 != 13, "no such number");
+        count.count += 1;
+    }
+
+    fn merge(count: &mut Careful, other: Careful) {
+        count.count += other.count;
+    }
+}
+
+fn panics() {
+    let lines: Vec<(String, u32)> = lines(2000, 40).into_iter().filter(|(_, number)| number % 100 != 13).collect();
+    let mut content = text(&lines[..700]);
+    content += "bad 113\n";
+    content += &text(&lines[700..]);
+    let (_dir, path) = common::input_of(content.as_bytes());
+    let careful: ByWord<Careful> = ByWord(std::marker::PhantomData, Duration::ZERO);
+    let (found, summary) = job(&careful, &path).workers(2).skip_bad_records(1).run().expect("one is set aside");
+    assert_eq!(found.iter().map(|(_, count)| count.count).sum::<u64>(), lines.len() as u64);
+    let causes: Vec<_> = summary.bad_records.iter().map(|bad| (&bad.record[..], &bad.cause[..])).collect();
+    assert!(matches!(&causes[..], [(b"bad 113", cause)] if cause.contains("no such number")), "{causes:?}");
 }
 
 /// Adds the last digits of each word's digits, again and again, to the same word.

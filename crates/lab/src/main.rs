@@ -13,7 +13,7 @@
 //!  bottlenecks  thread bottlenecks: reading and computing with any number of threads
 //!  bandwidth    bandwidth-aware scheduling, on a simulated machine
 //!  experiment   the comparisons of DMR and MR-Search in one report
-//!  many_cores   how far the processors of a machine carry, in one file
+//!  many_cores   where more workers stop helping on a machine, in one file
 //! ```
 //!
 //! An experiment is one file, which has its options and runs it, and one line in the list below. The applications that

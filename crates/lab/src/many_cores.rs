@@ -1,4 +1,4 @@
-//! `gristmill-lab many-cores`: how far the processors of a machine carry, in one file.
+//! `gristmill-lab many-cores`: where more workers stop helping on a machine, in one file.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::results::ResultFile;
 use crate::workloads::WORKLOADS;
 use crate::{bottlenecks, dmr, mr_search};
 
-/// Measure how far the processors of this machine carry, in one file
+/// Measure where more workers stop helping on this machine, and write all of it into one file
 ///
 /// Runs applications with 1, 2, 4 ... workers, in processes and in threads, with each memory of pages and each way to
 /// exchange them, and then asks the papers that are about workers. The file is written anew after each part, and names
@@ -55,7 +55,7 @@ Examples:
 /// A comparison: its name, its strategies, and the applications on which they are compared.
 type Question = (&'static str, fn(usize) -> Comparison, &'static [&'static str]);
 
-const QUESTIONS: [Question; 5] = [
+const QUESTIONS: [Question; 6] = [
     (
         "workers",
         dmr::comparisons::workers,
@@ -65,6 +65,7 @@ const QUESTIONS: [Question; 5] = [
     ("pages", mr_search::comparisons::pages, &["word-count", "sort"]),
     ("exchange", dmr::comparisons::exchange, &["word-count", "sort"]),
     ("topology", dmr::comparisons::topology, &["word-count", "sort"]),
+    ("placement", mr_search::comparisons::placement, &["word-count", "sort"]),
 ];
 
 impl ManyCores {
@@ -122,7 +123,7 @@ impl Findings {
             machine.facts.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
         let content = json!({
             "machine": facts, "seconds": asked.seconds, "rounds": asked.rounds, "quick": asked.quick,
-            "comparisons": [], "figures": [], "left_out": [],
+            "comparisons": [], "figures": [], "failed": [], "left_out": [],
         });
         let Value::Object(content) = content else { unreachable!("it is an object") };
         let findings = Findings {
@@ -143,7 +144,7 @@ impl Findings {
         self.content[kind].as_array_mut().expect("each kind is a list").push(value);
     }
 
-    /// Measures a part, if there is time.
+    /// Measures a part, if there is time. One that fails does not keep the others from being measured.
     fn part(
         &mut self,
         kind: &str,
@@ -154,8 +155,10 @@ impl Findings {
             self.add("left_out", name.into());
         } else {
             tell(name);
-            let measured = measure()?;
-            self.add(kind, measured);
+            match measure() {
+                Ok(measured) => self.add(kind, measured),
+                Err(failure) => self.add("failed", json!({ "part": name, "why": failure.to_string() })),
+            }
         }
         self.write()
     }

@@ -54,7 +54,9 @@ impl<J: Program> Emit<J::Key, J::Value> for ArrayBuffer<'_, '_, J> {
         J::Value: Aggregate,
     {
         let hash = self.note::<ItemOf<J::Value>>(key, item);
-        self.append(hash, key, J::Value::lend(&aggregate::one::<J::Value>(item)));
+        let value = aggregate::one::<J::Value>(item);
+        self.lane.contract.look::<J::Key, J::Value>(key, J::Value::lend(&value));
+        self.append(hash, key, J::Value::lend(&value));
     }
 }
 

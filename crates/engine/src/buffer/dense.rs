@@ -86,7 +86,9 @@ impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
                 let key = J::Key::at_place(place);
                 let hash = short_hash(key::hash::<J::Key>(key, self.seed));
                 let partition = self.partitioner.of::<J::User>(hash, key);
-                self.lane.append::<J::Key, J::Value>(partition, hash, key, J::Value::lend(&value));
+                let value = J::Value::lend(&value);
+                self.lane.contract.look::<J::Key, J::Value>(key, value);
+                self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
             }
         }
         self.lane.meter.enter(before);

@@ -192,7 +192,8 @@ impl<'l, 'r, J: Program> HashBuffer<'l, 'r, J> {
         table.slots.empty(|hash, key, value| match key {
             Stored::Short(key) => append_short(lane, *partitioner, hash, key, value),
             Stored::Long(key) => {
-                lane.append::<J::Key, J::Value>(partitioner.of::<J::User>(hash, key), hash, key, value)
+                lane.contract.look::<J::Key, J::Value>(key, value);
+                lane.append::<J::Key, J::Value>(partitioner.of::<J::User>(hash, key), hash, key, value);
             }
         });
         self.lane.meter.enter(before);
@@ -256,8 +257,10 @@ fn append_short<J: Program>(
     value: <J::Value as Datum>::Ref<'_>,
 ) {
     let bytes = key.bytes();
-    let partition = partitioner.of::<J::User>(hash, J::Key::read(&bytes[..key.len as usize]));
-    lane.append_short::<J::Key, J::Value>(partition, hash, key, value);
+    let read = J::Key::read(&bytes[..key.len as usize]);
+    // A combined value, or one to which items were added, has not been seen before.
+    lane.contract.look::<J::Key, J::Value>(read, value);
+    lane.append_short::<J::Key, J::Value>(partitioner.of::<J::User>(hash, read), hash, key, value);
 }
 
 impl<J: Program> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {

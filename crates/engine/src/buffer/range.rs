@@ -51,7 +51,9 @@ impl<J: Program> Emit<J::Key, J::Value> for RangeBuffer<'_, '_, J> {
         J::Value: Aggregate,
     {
         self.note::<ItemOf<J::Value>>(key, item);
-        self.append(key, J::Value::lend(&aggregate::one::<J::Value>(item)));
+        let value = aggregate::one::<J::Value>(item);
+        self.lane.contract.look::<J::Key, J::Value>(key, J::Value::lend(&value));
+        self.append(key, J::Value::lend(&value));
     }
 }
 

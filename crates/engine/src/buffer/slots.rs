@@ -124,15 +124,15 @@ impl<K: Key, V: Datum> Slots<K, V> {
         prefetch(&self.slots[home(pair.hash)]);
     }
 
-    /// Returns the slot of a pair with a short key, or the empty slot for it, and whether that is empty.
+    /// Returns the slot of a short key with the hash `whole`, or the empty slot for it, and whether that is empty.
     #[inline(always)]
-    fn find_short(&self, pair: &TableSlot<V::Owned>) -> (usize, bool) {
-        let mut at = home(pair.hash);
+    fn find_short(&self, key: Short, whole: u64) -> (usize, bool) {
+        let mut at = home(short_hash(whole));
         loop {
             let slot = &self.slots[at];
-            let differs = (slot.words[0] ^ pair.words[0])
-                | (slot.words[1] ^ pair.words[1])
-                | u64::from(slot.len_and_1 ^ pair.len_and_1);
+            let differs = (slot.words[0] ^ key.words[0])
+                | (slot.words[1] ^ key.words[1])
+                | u64::from(slot.len_and_1 ^ (key.len + 1));
             if differs == 0 || slot.len_and_1 == 0 {
                 return (at, differs != 0);
             }
@@ -222,10 +222,9 @@ impl<K: Key, V: Datum> Slots<K, V> {
     pub fn change(&mut self, key: K::Ref<'_>, whole: u64, change: impl FnOnce(&mut Owned<V>)) {
         let at = match key::short::<K>(key) {
             Some(short) => {
-                let new = TableSlot::short(short, whole, V::Owned::default());
-                let (at, is_new) = self.find_short(&new);
+                let (at, is_new) = self.find_short(short, whole);
                 if is_new {
-                    self.fill(at, new);
+                    self.fill(at, TableSlot::short(short, whole, V::Owned::default()));
                 }
                 at
             }

@@ -4,7 +4,7 @@
 //! a sample of the pairs is checked as they are emitted, and streams in key order are checked as they are made. A
 //! violation ends the task with a message that names it. The engine's own types are not checked.
 
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 use std::cmp::Ordering;
 
 use crate::data::datum::{Datum, Key};
@@ -19,8 +19,9 @@ const ONE_OF: u64 = 1024;
 #[derive(Default)]
 pub(crate) struct Contract {
     pairs: u64,
-    /// The bytes of the pair that was checked last.
-    before: Option<[Vec<u8>; 2]>,
+    /// The bytes of the pair that was checked last, and the type of its value: that of an item for an aggregate is
+    /// another one.
+    before: Option<([Vec<u8>; 2], TypeId)>,
 }
 
 impl Contract {
@@ -46,7 +47,7 @@ impl Contract {
         let again = K::read(&bytes[0]);
         require::<K>(K::equal(key, again), "equal", || format!("tells {key:?} from itself, written and read again"));
         // 2. Compare the pair with the one checked before.
-        if let Some(before) = &self.before {
+        if let Some((before, kind)) = &self.before {
             let other = K::read(&before[0]);
             let order = ordered::<K>(key, other);
             let (is_same, names) = (bytes[0] == before[0], || format!("{key:?} and {other:?}"));
@@ -58,9 +59,11 @@ impl Contract {
                 let what = if is_same { "are one key" } else { "are written as different bytes" };
                 format!("answers {} for {}, which {what}", !is_same, names())
             });
-            ordered::<V>(value, V::read(&before[1]));
+            if *kind == TypeId::of::<V>() {
+                ordered::<V>(value, V::read(&before[1]));
+            }
         }
-        self.before = Some(bytes);
+        self.before = Some((bytes, TypeId::of::<V>()));
     }
 }
 

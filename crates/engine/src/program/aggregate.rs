@@ -10,9 +10,12 @@ pub(crate) type ItemOf<V> = <V as Aggregate>::Item;
 /// A combiner makes one value of two, so each record has to become a value first. That is wasteful if a value is much
 /// larger than what a record contributes to it. A map function adds to an aggregate instead
 /// ([`Emit::add`](crate::Emit::add)): the engine keeps one for each key and changes it in place. Aggregates of one key
-/// that were made in different places are merged by the combiner, which is [`Aggregate::merged`].
+/// that were made in different places are merged by the combiner, which must return `Some(V::merged)`; without it each
+/// item stays a pair of its own.
 ///
-/// The default of the owned form is an aggregate to which nothing was added. Items are added, and aggregates are
+/// The default of the owned form is an aggregate to which nothing was added. It should own no memory, because the table
+/// of a map worker has 65,536 of them, and an aggregate of more than some hundred bytes should own its memory (a
+/// `Vec<u8>`) from the first item on. Items are added, and aggregates are
 /// merged, in any order. If the result depends on it, as that of adding floating-point numbers does, [`Datum::EXACT`]
 /// is false, and [`Job::deterministic`](crate::Job::deterministic) makes the result the same each time. It is false for
 /// bytes, which may hold such numbers; the attribute `#[datum(exact)]` says that the order does not matter.
@@ -69,12 +72,13 @@ pub(crate) type ItemOf<V> = <V as Aggregate>::Item;
 /// # Ok::<(), gristmill::Error>(())
 /// ```
 ///
-/// An aggregate of variable size has it in a field of variable width, which is changed in place, too:
+/// A large aggregate, or one whose size varies, keeps its data in a field of variable width, which is changed in place,
+/// too:
 ///
 /// ```
 /// use gristmill::{Aggregate, Datum};
 ///
-/// /// Which of the numbers below 4096 there were.
+/// /// Which of the numbers there were, modulo 4096.
 /// #[derive(Clone, Debug, Default, Datum)]
 /// #[datum(borrowed = SeenRef, exact)]
 /// struct Seen {
@@ -86,7 +90,7 @@ pub(crate) type ItemOf<V> = <V as Aggregate>::Item;
 ///
 ///     fn add(seen: &mut Seen, number: u16) {
 ///         seen.bits.resize(512, 0);
-///         seen.bits[usize::from(number / 8)] |= 1 << (number % 8);
+///         seen.bits[usize::from(number / 8) % 512] |= 1 << (number % 8);
 ///     }
 ///
 ///     fn merge(seen: &mut Seen, other: Seen) {

@@ -28,6 +28,7 @@ use crate::input::source::Source;
 use crate::input::tasks::{Splits, Tasks};
 use crate::plan::sample::{Sample, SampleWords, WORTH_BYTES};
 use crate::plan::settings::{Isolation, Settings};
+use crate::program::aggregate::{self, Aggregate, ItemOf};
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::survey::reading::{Reading, read_places};
 
@@ -229,6 +230,20 @@ impl<K: Key, V: Datum> Emit<K, V> for Counter<'_> {
             sample.heaviest_bytes = sample.heaviest_bytes.max(*of_key);
             sample.keys = self.seen.len() as u64;
         }
+    }
+
+    #[inline]
+    fn add(&mut self, key: K::Ref<'_>, item: <ItemOf<V> as Datum>::Ref<'_>)
+    where
+        V: Aggregate,
+    {
+        let Sample { told_apart, told_bytes, .. } = self.sample;
+        if (told_apart as usize) < PAIRS_TOLD_APART {
+            return Emit::<K, V>::emit(self, key, V::lend(&aggregate::one::<V>(item)));
+        }
+        // To make an aggregate of each item would take longer than the job does, which adds in place.
+        self.sample.pairs += 1;
+        self.sample.pair_bytes += told_bytes / told_apart;
     }
 }
 

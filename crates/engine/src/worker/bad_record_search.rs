@@ -37,7 +37,7 @@ use crate::input::chunk::Chunk;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
 use crate::program::accumulator;
-use crate::program::aggregate::{Aggregate, ItemOf};
+use crate::program::aggregate::{self, Aggregate, ItemOf};
 use crate::program::ending::Program;
 use crate::program::map_reduce::{Emit, MapReduce};
 use crate::program_error::{Consequence, ProgramError};
@@ -378,13 +378,15 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
 }
 
-/// Pairs that do not count yet.
+/// Pairs, and items for aggregates, that do not count yet.
 struct Apart<K, V> {
-    pairs: Vec<u8>,
-    /// Items that are to be added to aggregates, with their keys.
-    items: Vec<u8>,
-    /// Adds them, if there are any: only the function that takes them knows their type.
-    add_each: fn(&[u8], &mut dyn Emit<K, V>),
+    /// One after the other, as they were emitted and added.
+    bytes: Vec<u8>,
+    /// How many of one kind follow each other: whether they are items, and their number.
+    runs: Vec<(bool, usize)>,
+    /// Adds the first item to the aggregate of its key, and returns the bytes behind it. Only the function that takes
+    /// items knows their type.
+    add_first: for<'b> fn(&'b [u8], &mut dyn Emit<K, V>) -> &'b [u8],
     /// The buffer gets only pairs that were written here and read again, so a type that changes in between is detected
     /// before.
     contract: Contract,
@@ -393,44 +395,59 @@ struct Apart<K, V> {
 
 impl<K: Key, V: Datum> Apart<K, V> {
     fn new() -> Apart<K, V> {
-        let (pairs, items) = (Vec::new(), Vec::new());
-        Apart { pairs, items, add_each: |_, _| (), contract: Contract::default(), kind: PhantomData }
+        let (bytes, runs) = (Vec::new(), Vec::new());
+        Apart { bytes, runs, add_first: |items, _| items, contract: Contract::default(), kind: PhantomData }
     }
 
     fn clear(&mut self) {
-        self.pairs.clear();
-        self.items.clear();
+        self.bytes.clear();
+        self.runs.clear();
     }
 
-    /// Emits the pairs.
-    fn emit_into(&mut self, buffer: &mut dyn Emit<K, V>) {
-        for (_, pair) in entry::pairs::<K, V>(&self.pairs) {
-            buffer.emit(pair.key, pair.value);
+    /// Takes a pair, or an item with its key.
+    fn take<T: Datum>(&mut self, is_item: bool, key: K::Ref<'_>, value: T::Ref<'_>) {
+        self.contract.look::<K, T>(key, value);
+        entry::append::<K, T>(0, key, value, &mut self.bytes);
+        match self.runs.last_mut() {
+            Some((kind, count)) if *kind == is_item => *count += 1,
+            _ => self.runs.push((is_item, 1)),
         }
-        (self.add_each)(&self.items, buffer);
-        self.clear();
     }
-}
 
-/// Adds items to the aggregates of their keys.
-fn add_each<K: Key, V: Aggregate>(items: &[u8], buffer: &mut dyn Emit<K, V>) {
-    for (_, pair) in entry::pairs::<K, ItemOf<V>>(items) {
-        buffer.add(pair.key, pair.value);
+    /// Emits the pairs and adds the items.
+    fn emit_into(&mut self, buffer: &mut dyn Emit<K, V>) {
+        let mut rest = &self.bytes[..];
+        for (is_item, count) in &self.runs {
+            for _ in 0..*count {
+                if *is_item {
+                    rest = (self.add_first)(rest, buffer);
+                } else {
+                    let pair = entry::read::<K, V>(rest);
+                    buffer.emit(pair.key, pair.value);
+                    rest = &rest[pair.bytes..];
+                }
+            }
+        }
+        self.clear();
     }
 }
 
 impl<K: Key, V: Datum> Emit<K, V> for Apart<K, V> {
     fn emit(&mut self, key: K::Ref<'_>, value: V::Ref<'_>) {
-        self.contract.look::<K, V>(key, value);
-        entry::append::<K, V>(0, key, value, &mut self.pairs);
+        self.take::<V>(false, key, value);
     }
 
     fn add(&mut self, key: K::Ref<'_>, item: <ItemOf<V> as Datum>::Ref<'_>)
     where
         V: Aggregate,
     {
-        self.contract.look::<K, ItemOf<V>>(key, item);
-        entry::append::<K, ItemOf<V>>(0, key, item, &mut self.items);
-        self.add_each = add_each::<K, V>;
+        // An item that the program cannot add is a fault of this record.
+        drop(aggregate::one::<V>(item));
+        self.take::<ItemOf<V>>(true, key, item);
+        self.add_first = |items, buffer| {
+            let pair = entry::read::<K, ItemOf<V>>(items);
+            buffer.add(pair.key, pair.value);
+            &items[pair.bytes..]
+        };
     }
 }

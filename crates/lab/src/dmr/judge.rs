@@ -49,7 +49,7 @@ pub fn all_hold(parts: &[Claim]) -> Judgement {
 pub fn enough_hold(parts: Vec<Claim>, needed: usize) -> Judgement {
     let count = |holds| parts.iter().filter(|part| part.holds == holds).count();
     let (held, open) = (count(Some(true)), count(None));
-    if held >= needed {
+    if !parts.is_empty() && held >= needed {
         return Judgement::Agrees;
     }
     let can_hold = held + open >= needed;
@@ -91,6 +91,7 @@ mod tests {
         assert_eq!(enough([Some(true), Some(true), Some(false)]), Judgement::Agrees);
         assert_eq!(enough([Some(true), None, Some(false)]), Judgement::Undecided("a: so".into()));
         assert_eq!(enough([Some(true), Some(false), Some(false)]), Judgement::Differs("a: so; a: so".into()));
+        assert!(matches!(enough_hold(Vec::new(), 0), Judgement::Undecided(_)));
     }
 
     #[test]

@@ -135,8 +135,8 @@ pub static PAPER: Paper<Experiments> = Paper {
             paper: "MR-Search with 7 to 127 threads, with reuse, tbbmalloc, a TBB pool and preallocation: an axis of speed-up over glibc's malloc \
                 that ends at 8. The speed-up is significant if more than one blade is used.",
             agrees_if: "on several nodes, with as many threads as processors, reuse and prealloc are both at least 1.05 times as fast as the C \
-                library's malloc each time, beyond the spread of the runs; where that malloc run spends less than 1 % of its processor \
-                time in the kernel, it is undecided",
+                library's malloc each time. It is undecided where the ranges of the runs overlap and 1.05 is possible, or malloc each \
+                time spends less than 1 % of its processor time in the kernel",
             ask: |experiments| experiments.speed_up(),
         },
         Item {

@@ -31,7 +31,7 @@ impl Contrast {
 
     /// Returns what is to be said after a quotient of two times.
     pub fn caveat(self) -> &'static str {
-        if self == Contrast::Level { ", within the spread of the runs" } else { "" }
+        if self == Contrast::Level { ", which is level" } else { "" }
     }
 }
 

@@ -22,7 +22,7 @@ fn measured(seconds: u32) -> Value {
 fn parts_without_time_are_named_and_others_have_times_for_each_number_of_workers() {
     let nothing = measured(0);
     let parts = nothing["left_out"].as_array().expect("names");
-    for part in ["workers: sort", "topology: sort", "dmr: figure 11", "mr-search: slide 10", "bottlenecks: table 4"] {
+    for part in ["workers: sort", "placement: sort", "dmr: figure 11", "mr-search: slide 10", "bottlenecks: table 4"] {
         assert!(parts.contains(&part.into()), "{parts:?}");
     }
     let list = |file: &Value, kind: &str| file[kind].as_array().expect("a list").clone();
@@ -30,7 +30,7 @@ fn parts_without_time_are_named_and_others_have_times_for_each_number_of_workers
 
     let some = measured(1);
     let [left, compared, asked] = ["left_out", "comparisons", "figures"].map(|kind| list(&some, kind));
-    assert_eq!(left.len() + compared.len() + asked.len(), parts.len());
+    assert_eq!(left.len() + compared.len() + asked.len(), parts.len(), "{some}");
     let first = &compared[0];
     assert_eq!((&first["comparison"], &first["application"]), (&"workers".into(), &"word-count".into()));
     for (at, strategy) in first["strategies"].as_array().expect("a list").iter().enumerate() {

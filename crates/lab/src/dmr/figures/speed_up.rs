@@ -85,7 +85,7 @@ fn speed_up(
         match all_hold(&parts) {
             Judgement::Agrees if processors < needed => Judgement::CannotBeAsked(format!(
                 "the paper's curves turn at {} cores or fewer, so {needed} processors are needed and {processors} are here. As far \
-                 as those reach, all get faster, as in the paper; beyond, workers only wait for a processor",
+                 as those reach, it is as in the paper; beyond, workers only wait for a processor",
                 needed / 2
             )),
             verdict => verdict,
@@ -106,22 +106,30 @@ fn rises_and_falls(app: ModelApp, turn: usize, own: usize, time: impl Fn(usize) 
     };
     let all = times.as_deref().unwrap_or_default();
     let fastest = |numbers: &mut dyn Iterator<Item = &(usize, Tally)>| {
-        *numbers.min_by(|a, b| a.1.median.total_cmp(&b.1.median)).expect("one worker at least")
+        *numbers.min_by(|a, b| a.1.median.total_cmp(&b.1.median)).expect("two workers at least")
     };
     if own <= turn {
         let (contrast, times) = (Contrast::of(last, first), first.median / last.median);
         let found = format!("{last_workers} workers are {times:.2} times as fast as one{}", contrast.caveat());
         return part(contrast.holds(Contrast::Faster), found);
     }
-    let (_, best) = fastest(&mut all.iter().filter(|(workers, _)| *workers <= turn));
+    let (_, top) = fastest(&mut all.iter().filter(|(workers, _)| (2..=turn).contains(workers)));
     let mut beyond = all.iter().filter(|(workers, _)| *workers > turn);
-    let holds = match beyond.any(|(_, time)| Contrast::of(time, &best) == Contrast::Faster) {
+    let claims = [Contrast::of(&top, first).holds(Contrast::Faster), Contrast::of(last, &top).holds(Contrast::Slower)];
+    let gains_beyond = beyond.any(|(_, time)| Contrast::of(time, &top) == Contrast::Faster);
+    let holds = match gains_beyond || claims.contains(&Some(false)) {
         true => Some(false),
-        false => Contrast::of(last, &best).holds(Contrast::Slower),
+        false => (!claims.contains(&None)).then_some(true),
     };
     let (best_workers, best) = fastest(&mut all.iter());
-    let (lost, caveat) = (last.median / best.median, Contrast::of(last, &best).caveat());
-    part(holds, format!("fastest with {best_workers} workers; {last_workers} take {lost:.2} times as long{caveat}"))
+    let found = match best_workers == *last_workers {
+        true => format!("fastest with {best_workers} workers"),
+        false => {
+            let (lost, caveat) = (last.median / best.median, Contrast::of(last, &best).caveat());
+            format!("fastest with {best_workers} workers; {last_workers} take {lost:.2} times as long{caveat}")
+        }
+    };
+    part(holds, found)
 }
 
 /// Formats all runs of all systems.
@@ -148,5 +156,6 @@ mod tests {
         );
         assert_eq!([holds(rises, 16, 16), holds(rises, 16, 32)], [Some(true), Some(false)]);
         assert_eq!([holds([100.0; 6], 16, 2), holds([100.0; 6], 4, 32), holds(turns, 16, 1)], [None; 3]);
+        assert_eq!(holds([100.0, 110.0, 120.0, 130.0, 160.0, 200.0], 8, 32), Some(false));
     }
 }
