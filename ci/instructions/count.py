@@ -53,9 +53,7 @@ def make_inputs(folder):
         (folder / "files" / f"{at:03}.txt").write_text(lines[at * 1000 : at * 1000 + 1000])
     rows = [(numbers.randrange(100), numbers.randrange(20_000), numbers.randrange(1000)) for _ in range(40_000)]
     (folder / "table.csv").write_text("".join(f"k{few},{many},{number}\n" for few, many, number in rows))
-    (folder / "table.jsonl").write_text(
-        "".join(json.dumps({"key": f"k{few}", "number": number}) + "\n" for few, _, number in rows[:10_000])
-    )
+    (folder / "table.jsonl").write_text("".join(json.dumps({"key": f"k{few}", "number": number}) + "\n" for few, _, number in rows[:10_000]))
     records = (bytes(numbers.choices(range(32, 127), k=10)) + b"." * 88 + b"\r\n" for _ in range(5_000))
     (folder / "records").write_bytes(b"".join(records))
     side = 256
