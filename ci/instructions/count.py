@@ -19,8 +19,6 @@ import tempfile
 from pathlib import Path
 
 COUNTS = Path(__file__).with_name("counts.json")
-#: Set by .ci/run.
-UNITS = "CARGO_PROFILE_DEV_CODEGEN_UNITS"
 #: How much more or less a job may take, in percent; less is to be committed, too, or a later rise would be hidden. What
 #: differs from run to run, such as the seed of the hashes and the number of times that a process waits, is below 1 %.
 MORE = 5
@@ -80,15 +78,14 @@ def main():
     program = str(Path(sys.argv[1]).resolve())
     compiler = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
     counter = subprocess.run(["valgrind", "--version"], check=True, capture_output=True, text=True).stdout.strip()
-    units = os.environ.get(UNITS, "as cargo has it")
+    units = os.environ.get("CARGO_PROFILE_DEV_CODEGEN_UNITS", "as cargo has it")
     models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     processor = models[0].split(":")[1].strip() if models else "unknown"
     with_what = {"rustc": compiler, "valgrind": counter, "machine": platform.machine(), "processor": processor, "codegen-units": units}
     is_set = "--set" in sys.argv[2:]
     known = {} if is_set else json.loads(COUNTS.read_text())
     if not is_set and known["with"] != with_what:
-        told = f"ci/instructions: the counts are of {known['with']}, and here is {with_what}"
-        print(f"{told}: nothing is compared")
+        print(f"ci/instructions: the counts are of {known['with']}, and here is {with_what}: nothing is compared")
         return
     if not is_set and known["instructions"].keys() != JOBS.keys():
         sys.exit("ci/instructions: counts.json has other jobs: ci/instructions.sh --set")

@@ -227,7 +227,7 @@ fn plans() {
 }
 
 fn many_keys() {
-    // More than a table holds, and so many that it rests.
+    // More keys than the table holds, so few of them repeat in it that pairs bypass it.
     let lines = lines(300_000, 250_000);
     let (_dir, path) = common::input_of(text(&lines).as_bytes());
     let expected = expected(&lines);

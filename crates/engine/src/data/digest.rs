@@ -2,8 +2,8 @@
 //!
 //! A redo keeps some partitions from the first time and makes the others anew, so both must come from the same pairs.
 //! Each task counts the pairs that its map function emits (of an aggregate, the key and the item) and adds up their
-//! hashes. The sum does not depend on the
-//! order of the pairs. It is taken before anything is combined, so it is the same for every buffer.
+//! hashes. The sum does not depend on the order of the pairs. It is taken before anything is combined, so it is the
+//! same for every buffer.
 
 use crate::data::datum::Datum;
 use crate::data::key;

@@ -15,10 +15,12 @@ pub(crate) type ItemOf<V> = <V as Aggregate>::Item;
 ///
 /// The default of the owned form is an aggregate to which nothing was added. It should own no memory, because the table
 /// of a map worker has 65,536 of them, and an aggregate of more than some hundred bytes should own its memory (a
-/// `Vec<u8>`) from the first item on. Items are added, and aggregates are
-/// merged, in any order. If the result depends on it, as that of adding floating-point numbers does, [`Datum::EXACT`]
-/// is false, and [`Job::deterministic`](crate::Job::deterministic) makes the result the same each time. It is false for
-/// bytes, which may hold such numbers; the attribute `#[datum(exact)]` says that the order does not matter.
+/// `Vec<u8>`) from the first item on.
+///
+/// Items are added, and aggregates are merged, in any order. If the result depends on it, as that of adding
+/// floating-point numbers does, [`Datum::EXACT`] is false, and [`Job::deterministic`](crate::Job::deterministic) makes
+/// the result the same each time. It is false for bytes, which may hold such numbers; the attribute `#[datum(exact)]`
+/// says that the order does not matter.
 ///
 /// ```
 /// use gristmill::{Aggregate, Bytes, Chunk, Datum, Emit, Input, Isolation, Job, MapReduce, ProgramError};
@@ -100,7 +102,7 @@ pub(crate) type ItemOf<V> = <V as Aggregate>::Item;
 /// }
 /// ```
 pub trait Aggregate: Datum {
-    /// The type of what is added.
+    /// The type of items.
     type Item: Datum;
 
     /// Adds an item.

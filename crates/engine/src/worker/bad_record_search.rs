@@ -382,10 +382,10 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 struct Apart<K, V> {
     /// One after the other, as they were emitted and added.
     bytes: Vec<u8>,
-    /// How many of one kind follow each other: whether they are items, and their number.
+    /// The sequence: whether the next ones are items, and how many of that kind follow each other.
     runs: Vec<(bool, usize)>,
-    /// Adds the first item to the aggregate of its key, and returns the bytes behind it. Only the function that takes
-    /// items knows their type.
+    /// Adds the first item of some bytes to the aggregate of its key, and returns the rest of the bytes. It is a
+    /// function because only [`Emit::add`] knows the type of the items.
     add_first: for<'b> fn(&'b [u8], &mut dyn Emit<K, V>) -> &'b [u8],
     /// The buffer gets only pairs that were written here and read again, so a type that changes in between is detected
     /// before.

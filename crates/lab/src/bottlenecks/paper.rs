@@ -52,7 +52,7 @@ impl Bottlenecks {
 }
 
 impl Experiments {
-    /// Prepares a folder for so many megabytes of files, or as many as the default allows.
+    /// Prepares an empty folder for at most `data_mb` megabytes of files; without a number, for as many as fit.
     pub fn new(rounds: u32, quick: bool, data_mb: Option<u64>) -> Result<Experiments, Failure> {
         Ok(Experiments {
             rounds,

@@ -27,7 +27,7 @@ pub struct Claim {
     pub found: String,
 }
 
-/// Returns what was found in each application.
+/// Lists the findings, each with its application.
 pub fn findings<'c>(parts: impl IntoIterator<Item = &'c Claim>) -> String {
     let found = parts.into_iter().map(|part| format!("{}: {}", part.application, part.found));
     found.collect::<Vec<_>>().join("; ")
@@ -62,7 +62,7 @@ pub fn decided_hold(parts: Vec<Claim>) -> Judgement {
     all_hold(if decided.is_empty() { &open } else { &decided })
 }
 
-/// Returns the verdict of a claim about more processors than there are, with what was found on those.
+/// Returns the verdict of a claim about more processors than this machine has, with the finding on these.
 pub fn too_few_processors(what: &str, needed: usize, here: usize, found: &str) -> Judgement {
     Judgement::CannotBeAsked(format!("{what} {needed} processors, and {here} are here ({found})"))
 }

@@ -29,7 +29,7 @@ impl Contrast {
         (self == claimed).then_some(true).or((self != Contrast::Level).then_some(false))
     }
 
-    /// Returns what is to be said after a quotient of two times.
+    /// Returns the end of a sentence that gives the quotient of the two times: it says if they are level.
     pub fn caveat(self) -> &'static str {
         if self == Contrast::Level { ", which is level" } else { "" }
     }
