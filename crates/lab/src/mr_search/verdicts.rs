@@ -2,7 +2,7 @@
 
 use gristmill_report::tally::Tally;
 
-use crate::page::{Contrast, Judgement};
+use crate::page::{Contrast, Judgement, all_of};
 
 /// Leaves open what memory costs where it costs nearly nothing.
 fn too_little(kernel: f64) -> Option<Judgement> {
@@ -41,11 +41,10 @@ pub fn faster(malloc: &Tally, reuse: &Tally, prealloc: &Tally, kernel: f64) -> J
         (holds, found)
     });
     let found = format!("beside malloc each time, {}; {}", compared[0].1, compared[1].1);
-    let holds = compared.map(|(holds, _)| holds);
-    match (holds.contains(&Some(false)), holds.contains(&None)) {
-        (true, _) => Judgement::Differs(found),
-        (false, true) => Judgement::Undecided(found),
-        (false, false) => Judgement::Agrees,
+    match all_of(&compared.map(|(holds, _)| holds)) {
+        Some(false) => Judgement::Differs(found),
+        None => Judgement::Undecided(found),
+        Some(true) => Judgement::Agrees,
     }
 }
 

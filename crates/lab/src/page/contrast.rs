@@ -35,9 +35,23 @@ impl Contrast {
     }
 }
 
+/// Returns whether all of these hold: not if one does not, and else unknown if one is.
+pub fn all_of(holds: &[Option<bool>]) -> Option<bool> {
+    match holds.contains(&Some(false)) {
+        true => Some(false),
+        false => (!holds.contains(&None)).then_some(true),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_does_not_hold_decides() {
+        assert_eq!([all_of(&[Some(true), None, Some(false)]), all_of(&[Some(true), None])], [Some(false), None]);
+        assert_eq!(all_of(&[Some(true), Some(true)]), Some(true));
+    }
 
     #[test]
     fn times_whose_runs_overlap_are_level() {

@@ -21,7 +21,7 @@ mod paper;
 
 pub use answer::{Answer, Judgement};
 pub use ask::Ask;
-pub use contrast::Contrast;
+pub use contrast::{Contrast, all_of};
 pub use item::Item;
 pub use paper::Paper;
 pub use turns::{ROUNDS_MIN, Turns, allowed, spread, under};

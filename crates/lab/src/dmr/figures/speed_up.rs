@@ -11,7 +11,7 @@ use crate::dmr::judge::{Claim, all_hold, judged};
 use crate::dmr::model::application::ModelApp;
 use crate::dmr::runs::COLUMNS;
 use crate::mr_search::allocator::ALLOCATORS;
-use crate::page::{Answer, Contrast, Judgement};
+use crate::page::{Answer, Contrast, Judgement, all_of};
 
 /// An application, and the number of workers from which on the paper has it slower.
 type Turn = (ModelApp, usize);
@@ -117,10 +117,7 @@ fn rises_and_falls(app: ModelApp, turn: usize, own: usize, time: impl Fn(usize) 
     let mut beyond = all.iter().filter(|(workers, _)| *workers > turn);
     let claims = [Contrast::of(&top, first).holds(Contrast::Faster), Contrast::of(last, &top).holds(Contrast::Slower)];
     let gains_beyond = beyond.any(|(_, time)| Contrast::of(time, &top) == Contrast::Faster);
-    let holds = match gains_beyond || claims.contains(&Some(false)) {
-        true => Some(false),
-        false => (!claims.contains(&None)).then_some(true),
-    };
+    let holds = if gains_beyond { Some(false) } else { all_of(&claims) };
     let (best_workers, best) = fastest(&mut all.iter());
     let found = match best_workers == *last_workers {
         true => format!("fastest with {best_workers} workers"),
