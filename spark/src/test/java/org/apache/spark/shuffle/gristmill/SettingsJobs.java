@@ -15,6 +15,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.apache.spark.HashPartitioner;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext$;
 import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
@@ -106,6 +107,16 @@ final class SettingsJobs {
       throw e;
     } catch (Throwable e) { // Spark refuses a setting with whatever it has, errors too
       return new Outcome(null, e, 0);
+    } finally {
+      waitUntilStopped();
+    }
+  }
+
+  /** An application that Spark itself began to stop still does so when {@code close} returns. */
+  private static void waitUntilStopped() throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_S);
+    while (SparkContext$.MODULE$.getActive().isDefined() && System.nanoTime() < end) {
+      Thread.sleep(50);
     }
   }
 
