@@ -291,6 +291,24 @@ public final class Coordinator {
     return false;
   }
 
+  /**
+   * A reader was given a corrupt segment. The map of the first one runs again; from the second on, wherever it lies, its
+   * home counts as lost: one map at a time, Spark would end the job before all are found, for it gives a stage four
+   * attempts.
+   *
+   * @param winners of the partition, by map
+   */
+  public synchronized void corrupt(int shuffle, int partition, int map, Map<Integer, Long> winners, String home, String reason) {
+    ShuffleLedger s = ledger(shuffle);
+    require(winners.containsKey(map), "map " + map + ", which is not among its winners,", s);
+    ShuffleLedger.CorruptSegment found = new ShuffleLedger.CorruptSegment(home, partition, map, winners.get(map));
+    if (s.firstCorrupt == null) {
+      s.firstCorrupt = found;
+    }
+    boolean first = s.firstCorrupt.equals(found);
+    missing(shuffle, partition, first ? Map.of(map, winners.get(map)) : winners, first ? null : home, reason);
+  }
+
   /** Begins a flush: the commits it covers, and per executor the attempts that it will have delivered. */
   public synchronized Map<String, List<Long>> flushBegins(int shuffle) {
     Map<String, List<Long>> attempts = new LinkedHashMap<>();

@@ -42,6 +42,9 @@ final class ShuffleLedger {
    */
   record Loss(Set<Long> attempts, BitSet partitions, BitSet refill) {}
 
+  /** Where a corrupt segment lies, and the attempt that is the winner of its map. */
+  record CorruptSegment(String home, int partition, int map, long winner) {}
+
   final int id;
   final int maps;
   final int partitions;
@@ -67,6 +70,7 @@ final class ShuffleLedger {
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
+  CorruptSegment firstCorrupt; // that a reader was given
   private boolean stood; // an attempt that differs stands for the first of its map
 
   /**

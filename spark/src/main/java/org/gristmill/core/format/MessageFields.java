@@ -68,7 +68,8 @@ final class MessageFields {
   /** The kinds of messages. The byte that begins a message is the place of its kind here, from 1. */
   private static final List<Class<?>> KINDS = List.of(Message.Register.class, Message.Start.class, Message.Begin.class, Message.Commit.class,
       Message.Committed.class, Message.PlanRequest.class, Message.Planned.class, Message.Locate.class, Message.Located.class, Message.Flush.class,
-      Message.Done.class, Message.Missing.class, Message.StoreFailed.class, Message.ReadingEnds.class, Message.Leaving.class, Message.Refused.class);
+      Message.Done.class, Message.Missing.class, Message.Corrupt.class, Message.StoreFailed.class, Message.ReadingEnds.class,
+      Message.Leaving.class, Message.Refused.class);
 
   private MessageFields() {}
 

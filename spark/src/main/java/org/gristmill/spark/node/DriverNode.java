@@ -119,6 +119,9 @@ public final class DriverNode implements Announcer {
     } else if (message instanceof Message.Missing m) {
       return done(new Message.Done(coordinator.missing(m.shuffle(), m.partition(), m.winners(),
           m.home().isEmpty() ? null : m.home(), m.reason())));
+    } else if (message instanceof Message.Corrupt m) {
+      coordinator.corrupt(m.shuffle(), m.partition(), m.map(), m.winners(), m.home(), m.reason());
+      return done(new Message.Done(true));
     } else if (message instanceof Message.StoreFailed m) {
       coordinator.homeLost(m.shuffle(), m.executor(), m.reason());
       return done(new Message.Done(true));

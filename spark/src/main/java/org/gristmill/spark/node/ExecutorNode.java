@@ -61,7 +61,6 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
   private final Map<Integer, Lineage> lineages = new ConcurrentHashMap<>(); // the newest that the driver has sent of each shuffle
   private final Map<Integer, CompletableFuture<Boolean>> refills = new ConcurrentHashMap<>();
   private final Map<Integer, Plan> givenAway = new ConcurrentHashMap<>(); // the last plan of each shuffle that this executor hands over
-  private final Map<Integer, Map<String, Long>> corrupt = new ConcurrentHashMap<>(); // of each shuffle the homes that gave a corrupt segment
   private final Set<String> refusing = ConcurrentHashMap.newKeySet();
   private final RemovedShuffles removed = new RemovedShuffles();
   private final DriverLine driver;
@@ -185,11 +184,8 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     return driver.isDone(new Message.Missing(shuffle, partition, winners, home, reason));
   }
 
-  /** A home has given a corrupt segment. True if that is not the first one, so that it must have more of them. */
-  public boolean givesCorrupt(String home, int shuffle, int partition, int map) {
-    long segment = ((long) partition << Integer.SIZE) + map;
-    Long first = corrupt.computeIfAbsent(shuffle, s -> new ConcurrentHashMap<>()).putIfAbsent(home, segment);
-    return first != null && first != segment;
+  public void corrupt(int shuffle, int partition, int map, Map<Integer, Long> winners, String home, String reason) {
+    driver.isDone(new Message.Corrupt(shuffle, partition, map, winners, home, reason));
   }
 
   public void remove(int shuffle) {
@@ -198,7 +194,6 @@ public final class ExecutorNode implements Outbox.Transport, AutoCloseable {
     refills.remove(shuffle);
     givenAway.remove(shuffle);
     lineages.remove(shuffle);
-    corrupt.remove(shuffle);
     try {
       store.remove(shuffle);
       if (sent != null) {

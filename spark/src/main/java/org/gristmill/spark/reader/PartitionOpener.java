@@ -118,12 +118,9 @@ public final class PartitionOpener {
   RuntimeException failed(int partition, IOException error) {
     String home = location.homes().get(partition - asked.start()).id();
     if (error instanceof SelectedSegments.CorruptSegmentException corrupt) {
-      int map = corrupt.mapIndex();
-      if (!node.givesCorrupt(home, asked.shuffle(), partition, map)) {
-        return failure(partition, Map.of(map, winners.get(partition).get(map)), "", "executor " + home + ": "
-            + corrupt.getMessage());
-      }
-      // One map at a time, Spark would end the job before all are found: it gives a stage four attempts.
+      String reason = "executor " + home + ": " + corrupt.getMessage();
+      node.corrupt(asked.shuffle(), partition, corrupt.mapIndex(), winners.get(partition), home, reason);
+      return statuses.fetchFailure(partition, reason);
     }
     return failure(partition, winners.get(partition), home, "executor " + home + " cannot be read: " + error.getMessage());
   }

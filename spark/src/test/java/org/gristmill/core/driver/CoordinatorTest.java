@@ -470,6 +470,29 @@ class CoordinatorTest {
   }
 
   /**
+   * Spark gives a stage four attempts: a job whose files were damaged at two homes, found one after the other, ended
+   * with the fourth.
+   */
+  @Test
+  void fromTheSecondCorruptSegmentOnItsHomeCountsAsLost() {
+    executors("a", "b", "c");
+    coordinator.shuffleAdded(1, 2, 3, () -> true);
+    map(0, 0, "a", 10, 10, 10);
+    map(1, 1, "b", 10, 10, 10);
+    String[] homes = last().homes().clone();
+    assertEquals(3, Set.copyOf(Arrays.asList(homes)).size());
+    coordinator.corrupt(1, 0, 0, Map.of(0, 0L, 1, 1L), homes[0], "a flipped byte");
+    coordinator.corrupt(1, 0, 0, Map.of(0, 0L, 1, 1L), homes[0], "the same, seen by another task");
+    assertArrayEquals(homes, last().homes(), "one segment is bad, and only its map runs again");
+    assertEquals(Set.of("unregister [0]"), Set.copyOf(done));
+    coordinator.corrupt(1, 1, 1, Map.of(0, 0L, 1, 1L), homes[1], "a flipped byte");
+    assertNotEquals(homes[1], last().homes()[1]);
+    assertEquals(homes[0], last().homes()[0]);
+    coordinator.corrupt(1, 0, 1, Map.of(0, 0L, 1, 1L), homes[0], "a flipped byte");
+    assertNotEquals(homes[0], last().homes()[0]);
+  }
+
+  /**
    * Where a home has had a partition before there may still be broken pieces, which a second copy would not replace.
    */
   @Test

@@ -25,6 +25,7 @@ import scala.Tuple2;
 @Timeout(600)
 class DamagedFilesTest {
   private static final int MAPS = 12;
+  private static final int PARTITIONS = 8;
   private static final int RECORDS = 48_000;
   private static TestCluster cluster;
 
@@ -42,8 +43,11 @@ class DamagedFilesTest {
     cluster.close();
   }
 
-  /** Runs a job twice, and between that damages all files that it has made. The number of maps that ran again. */
-  private static long mapsAfter(Damage damage) throws Exception {
+  /**
+   * Runs a job twice, and between that damages all files that it has made. {@code readers} tasks read its partitions.
+   * The number of maps that ran again.
+   */
+  private static long mapsAfter(int readers, Damage damage) throws Exception {
     List<Path> before = cluster.storeFiles();
     LongAccumulator maps = cluster.context.sc().longAccumulator();
     JavaPairRDD<Integer, Long> sums = cluster.context.parallelize(IntStream.range(0, RECORDS).boxed().toList(), MAPS)
@@ -52,13 +56,13 @@ class DamagedFilesTest {
           List<Tuple2<Integer, Long>> pairs = new ArrayList<>();
           numbers.forEachRemaining(i -> pairs.add(new Tuple2<>(i % 1000, (long) i)));
           return pairs.iterator();
-        }).groupByKey(8).mapValues(values -> {
+        }).groupByKey(PARTITIONS).mapValues(values -> {
           long sum = 0;
           for (long value : values) {
             sum += value;
           }
           return sum;
-        });
+        }).coalesce(readers);
     Map<Integer, Long> expected = IntStream.range(0, RECORDS).boxed()
         .collect(Collectors.groupingBy(i -> i % 1000, TreeMap::new, Collectors.summingLong(i -> i)));
     assertEquals(expected, new TreeMap<>(sums.collectAsMap()));
@@ -74,24 +78,32 @@ class DamagedFilesTest {
     return maps.value() - once;
   }
 
+  private static void flip(Path file) throws Exception {
+    try (RandomAccessFile bytes = new RandomAccessFile(file.toFile(), "rw")) {
+      for (long at = 50; at < bytes.length(); at += 700) {
+        bytes.seek(at);
+        int old = bytes.read();
+        bytes.seek(at);
+        bytes.write(old ^ 0x55);
+      }
+    }
+  }
+
   /** Each attempt found one damaged segment for each task that read, and the fourth was the last. */
   @Test
   void filesThatAreDamagedThroughoutAreMadeAgain() throws Exception {
-    mapsAfter(file -> {
-      try (RandomAccessFile bytes = new RandomAccessFile(file.toFile(), "rw")) {
-        for (long at = 50; at < bytes.length(); at += 700) {
-          bytes.seek(at);
-          int old = bytes.read();
-          bytes.seek(at);
-          bytes.write(old ^ 0x55);
-        }
-      }
-    });
+    mapsAfter(PARTITIONS, DamagedFilesTest::flip);
+  }
+
+  /** One task read all partitions, and found two damaged segments of one home and then two of the other. */
+  @Test
+  void damageThatOneTaskFindsPieceByPieceEndsNoJob() throws Exception {
+    mapsAfter(1, DamagedFilesTest::flip);
   }
 
   @Test
   void filesThatAreCutAreMadeAgain() throws Exception {
-    mapsAfter(file -> {
+    mapsAfter(PARTITIONS, file -> {
       try (RandomAccessFile bytes = new RandomAccessFile(file.toFile(), "rw")) {
         bytes.setLength(bytes.length() / 2);
       }
@@ -101,6 +113,6 @@ class DamagedFilesTest {
   /** A cleaner of temporary folders had deleted the files of a long application; the job was aborted. */
   @Test
   void filesThatAreDeletedAreReadAllTheSame() throws Exception {
-    assertEquals(0, mapsAfter(Files::delete));
+    assertEquals(0, mapsAfter(PARTITIONS, Files::delete));
   }
 }
