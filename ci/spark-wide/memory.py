@@ -27,9 +27,9 @@ def queries(spark):
 
 
 def off_heap():
-    """Spark's memory outside the heap, ample and little; with adaptive execution and without."""
+    """Spark's memory outside the heap: ample, little, and too little; with adaptive execution and without."""
     said = []
-    for size in "256m", "24m":
+    for size in "256m", "24m", "4m":
         for adaptive in "true", "false":
             with session(
                 master="local-cluster[2,1,1400]",
@@ -38,11 +38,13 @@ def off_heap():
                 spark__executor__memory="900m",
                 spark__sql__adaptive__enabled=adaptive,
                 spark__sql__autoBroadcastJoinThreshold=-1,
+                spark__sql__shuffle__partitions=2,
                 spark__gristmill__segment__bytes="16k",
             ) as spark:
                 queries(spark)
                 store = spark.sparkContext._jsc.sc().statusStore()
                 spilled = sum(store.lastStageAttempt(stage).memoryBytesSpilled() for stage in stages(store))
+                require(size != "4m" or spilled > 0, "rows that do not fit 4 MiB are spilled")
                 said.append(f"{size}: {spilled >> 20} MiB spilled")
     return "right, " + ", ".join(said)
 
