@@ -38,7 +38,8 @@ class MessageTest {
         new Message.Located(new Location(2, List.of(A, B, A), new Lineage(1L << 33, Map.of(10L, partial, 5L, partial, 1L << 40,
             new Emission(false, new BitSet(), Emission.NOBODY))))),
         new Message.Located(new Location(2, List.of(A, B, A), Lineage.NONE)), new Message.Located(new Location(2, List.of(A), null)),
-        new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.Corrupt(1, 2, 200, Map.of(200, 5L), "1", "why"), new Message.StoreFailed(1, "1", "disk full"),
+        new Message.Missing(1, 2, Map.of(200, 5L), "1", "why"), new Message.Corrupt(1, 2, 200, Map.of(200, 5L), "1", "why"),
+        new Message.StoreFailed(1, "1", "disk full"),
         new Message.Planned(new PlanUpdate(new Plan(3, 2, new String[] {"1"}), List.of(A), some, "2")),
         new Message.ReadingEnds(1, 1L << 40), new Message.Leaving("1"), new Message.Refused("2"))) {
       assertEquals(m, Message.decode(Message.encode(m)));

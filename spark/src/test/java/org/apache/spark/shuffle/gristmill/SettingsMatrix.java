@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
 class SettingsMatrix {
   private static final String[] SIZES = {"0", "1b", "512k", "1t"};
   private static final String[] COUNTS = {"0", "1", "2147483647"};
+  private static final String[] THREADS = {"0", "1", "64"}; // Spark starts as many as it is told, until there are no more
   private static final String[] TIMES = {"0", "1ms", "100d"};
   private static final String[] OFF = {"false"}; // each of these is on unless it is set
   private static final String[] ON = {"true"};
@@ -62,11 +63,11 @@ class SettingsMatrix {
       with(Map.of("spark.memory.offHeap.enabled", "true"), new String[] {"0", "1", "16m"}, "spark.memory.offHeap.size"),
       of(COUNTS, "spark.reducer.maxReqsInFlight", "spark.reducer.maxBlocksInFlightPerAddress", "spark.shuffle.sort.bypassMergeThreshold",
           "spark.shuffle.minNumPartitionsToHighlyCompress", "spark.shuffle.maxChunksBeingTransferred", "spark.shuffle.io.maxRetries",
-          "spark.shuffle.io.numConnectionsPerPeer", "spark.shuffle.io.serverThreads", "spark.shuffle.io.clientThreads",
-          "spark.shuffle.io.backLog", "spark.shuffle.spill.numElementsForceSpillThreshold", "spark.shuffle.spill.batchSize",
-          "spark.shuffle.mapOutput.dispatcher.numThreads", "spark.shuffle.mapOutput.parallelAggregationThreshold",
-          "spark.shuffle.accurateBlockSkewedFactor", "spark.shuffle.maxAccurateSkewedBlockNumber", "spark.shuffle.maxAttemptsOnNettyOOM",
-          "spark.shuffle.registration.maxAttempts", "spark.storage.localDiskByExecutors.cacheSize"),
+          "spark.shuffle.io.numConnectionsPerPeer", "spark.shuffle.io.backLog", "spark.shuffle.spill.numElementsForceSpillThreshold",
+          "spark.shuffle.spill.batchSize", "spark.shuffle.mapOutput.parallelAggregationThreshold", "spark.shuffle.accurateBlockSkewedFactor",
+          "spark.shuffle.maxAccurateSkewedBlockNumber", "spark.shuffle.maxAttemptsOnNettyOOM", "spark.shuffle.registration.maxAttempts",
+          "spark.storage.localDiskByExecutors.cacheSize"),
+      of(THREADS, "spark.shuffle.io.serverThreads", "spark.shuffle.io.clientThreads", "spark.shuffle.mapOutput.dispatcher.numThreads"),
       of(new String[] {"0", "1", "2047"}, "spark.rpc.message.maxSize"),
       of(new String[] {"0", "1", "3"}, "spark.sql.shuffle.partitions", "spark.default.parallelism",
           "spark.sql.adaptive.coalescePartitions.initialPartitionNum"),
@@ -187,8 +188,8 @@ class SettingsMatrix {
   }
 
   private static String besideSort(SettingsJobs.Outcome ours, SparkConf conf) throws InterruptedException {
-    if (ours.reason().contains("Only one SparkContext")) {
-      throw new AssertionError("an application has not ended, so that no value can be tried any more", ours.error());
+    if (ours.reason().contains("Only one SparkContext") || ours.reason().contains("unable to create native thread")) {
+      throw new AssertionError("what a value before has left lets no other be tried", ours.error());
     }
     SettingsJobs.Outcome sort = SettingsJobs.run(conf.clone().set("spark.shuffle.manager", "sort"));
     if (sort.error() == null) {
