@@ -80,7 +80,7 @@ def prepare():
         sys.exit(1)
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", PYTHON.parent.parent], check=True)
-        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pyspark[connect]>=4"], check=True)
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pyspark[connect,sql]>=4"], check=True)
 
 
 def last(name):

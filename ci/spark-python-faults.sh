@@ -5,8 +5,8 @@
 # sortBy, join, two shuffles deep) and DataFrames with Python UDFs. An executor is killed among the maps, after the
 # first results, or before the next job that reads the same shuffle. JOB chooses jobs by a part of their name. A line
 # tells each outcome; it fails if rows are wrong, or if a job ends with an error. GRISTMILL_SHUFFLE=sort runs the same
-# with the sort shuffle; GRISTMILL_READ_BYTES sets spark.gristmill.read.bytes (8k). Needs a JDK and pyspark (python3, or
-# PYTHON); 10 to 20 seconds for each of 21 jobs and seed on two cores.
+# with the sort shuffle; GRISTMILL_READ_BYTES sets spark.gristmill.read.bytes (8k). Needs a JDK and
+# pyspark[sql] (python3, or PYTHON); 10 to 20 seconds for each of 21 jobs and seed on two cores.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
