@@ -13,9 +13,8 @@ from pyspark.sql import SparkSession
 JAR = os.environ["GRISTMILL_JAR"]
 FOLDER = os.environ["GRISTMILL_FOLDER"]  # for local folders, checkpoints and logs; the script deletes it
 MANAGER = "org.apache.spark.shuffle.gristmill.GristmillShuffleManager"
-
-
 OURS = os.environ.get("GRISTMILL_SHUFFLE") != "sort"
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else executors run the python3 of the machine, without pyarrow
 
 
 def settings(ours):
