@@ -12,7 +12,7 @@ esac
 cargo=${CARGO:-cargo}
 target=${CARGO_TARGET_DIR:-target}
 
-for feature in derive gzip bzip2 zstd xz; do
+for feature in aggregates derive gzip bzip2 zstd xz; do
     "$cargo" check --locked --quiet --package gristmill --no-default-features --features "$feature"
 done
 without_c() {

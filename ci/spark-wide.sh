@@ -2,8 +2,9 @@
 # Does the Spark plugin give the right answer in situations that its test suite leaves out? Run by hand or at night:
 #   ci/spark-wide.sh [CASE...]
 # Without a case all of them run, one after the other. A line is printed for each: what was seen, and the seconds it
-# took. Needs a JDK, pyspark (python3, or PYTHON), for "connect" and "python-kills" also pip install "pyspark[connect,sql]",
-# for the disks root; 8 GiB of memory for huge-record and 6 GiB for large-partition, 3 GiB else. LOGS=FOLDER keeps the logs.
+# took. Needs a JDK, pyspark (python3, or PYTHON), for "connect" and "python-kills" pip install "pyspark[connect,sql]",
+# for the disks root; 8 GiB of memory for huge-record and 6 GiB for large-partition, 3 GiB else. LOGS=FOLDER keeps the
+# logs.
 # GRISTMILL_SHUFFLE=sort runs the cases with the sort shuffle, to see what it does.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -60,13 +60,13 @@
 //!
 //! The names that most programs write are on this page. Others are in modules: the values of [`options`], the parts of
 //! [`sinks`], the statistics of a job ([`stats`]), the [`files`] that a program looks at before its job, checks for
-//! [`keys`] of your own, and [`types`] in signatures.
+//! [`keys`] of your own, [`aggregates`] that programs often need, and [`types`] in signatures.
 //!
 //! # Features
 //!
-//! All are on by default: `derive` (`#[derive(Datum, Key)]`), `gzip` (with packed zip archives), `bzip2`, `zstd` and
-//! `xz`. Only the last two need a C compiler; the others need its linker. A file of a compression that is left out ends
-//! a job with an error that names the feature.
+//! All are on by default: `derive` (`#[derive(Datum, Key)]`), `aggregates` (their module), `gzip` (with packed zip
+//! archives), `bzip2`, `zstd` and `xz`. Only the last two need a C compiler; the others need its linker. A file of a
+//! compression that is left out ends a job with an error that names the feature.
 
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
@@ -87,6 +87,8 @@ mod input;
 mod gather;
 mod spill;
 mod program;
+#[cfg(feature = "aggregates")]
+pub mod aggregates;
 mod plan;
 mod control;
 mod reduce;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use gristmill::aggregates::{ApproxDistinct, ApproxQuantiles, Numbers};
 use gristmill::internal::{MOMENTS, Moment};
 use gristmill::options::{Buffer, Combining, Options};
 use gristmill::{
@@ -25,6 +26,7 @@ fn main() {
             ("pairs_may_be_emitted_between_items", mixed),
             ("items_without_bytes_are_counted", without_bytes),
             ("an_item_that_cannot_be_added_is_its_records_fault", panics),
+            ("aggregates_of_the_library_say_what_a_sorted_list_says", library),
         ],
         &[],
     );
@@ -487,4 +489,96 @@ fn steps() {
         }
     }
     assert_eq!(found, expected);
+}
+
+type Both = <(Numbers, ApproxQuantiles) as Datum>::Owned;
+
+/// Adds the number of each line to two aggregates of its word.
+struct Library;
+
+impl MapReduce for Library {
+    type Key = Bytes;
+    type Value = (Numbers, ApproxQuantiles);
+
+    fn combiner(&self) -> Option<impl Fn(Both, Both) -> Both> {
+        Some(<Self::Value>::merged)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, Self::Value>) -> Result<(), ProgramError> {
+        for line in str::from_utf8(chunk.bytes())?.lines() {
+            let (word, number) = line.split_once(' ').ok_or_else(|| ProgramError::new("no number"))?;
+            out.add(word.as_bytes(), number.parse()?);
+        }
+        Ok(())
+    }
+}
+
+/// Adds the last four digits of each line to a set of those of its word.
+struct Endings;
+
+impl MapReduce for Endings {
+    type Key = Bytes;
+    type Value = ApproxDistinct;
+
+    fn combiner(&self) -> Option<impl Fn(ApproxDistinct, ApproxDistinct) -> ApproxDistinct> {
+        Some(ApproxDistinct::merged)
+    }
+
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, ApproxDistinct>) -> Result<(), ProgramError> {
+        for line in str::from_utf8(chunk.bytes())?.lines() {
+            let word = line.split(' ').next().expect("a word");
+            out.add(word.as_bytes(), &line.as_bytes()[line.len().saturating_sub(4)..]);
+        }
+        Ok(())
+    }
+}
+
+/// Lets the second worker die at this moment.
+fn dying<J: MapReduce>(job: Job<'_, J>, moment: Option<Moment>) -> Job<'_, J> {
+    match moment {
+        Some(moment) => job.die_at(1, moment, 2),
+        None => job,
+    }
+}
+
+fn library() {
+    for words in [3, 900] {
+        let lines = lines(12_000, words);
+        let (_dir, path) = common::input_of(text(&lines).as_bytes());
+        let mut sorted = BTreeMap::<String, Vec<f64>>::new();
+        let mut endings = BTreeMap::<String, BTreeSet<String>>::new();
+        for (word, number) in &lines {
+            sorted.entry(word.clone()).or_default().push(f64::from(*number));
+            let line = format!("{word} {number}");
+            endings.entry(word.clone()).or_default().insert(line[line.len() - 4..].to_owned());
+        }
+        sorted.values_mut().for_each(|numbers| numbers.sort_by(f64::total_cmp));
+        for (workers, moment) in [(1, None), (3, None), (3, Some(Moment::Flushed)), (2, Some(Moment::Received))] {
+            let (found, _) = dying(job(&Library, &path).workers(workers), moment).run().expect("the job runs");
+            assert_eq!(found.len(), sorted.len());
+            for (word, (found, digest)) in &found {
+                let numbers = &sorted[&utf8(word)];
+                let (count, sum) = (numbers.len() as f64, numbers.iter().sum::<f64>());
+                let squares = numbers.iter().map(|number| (number - sum / count).powi(2)).sum::<f64>();
+                assert_eq!((found.count() as f64, found.sum(), digest.count()), (count, sum, found.count()));
+                assert!((found.variance().expect("numbers") * count - squares).abs() <= 1e-9 * squares);
+                assert_eq!((found.least(), found.greatest()), (numbers.first().copied(), numbers.last().copied()));
+                let shares = [0.0, 0.25, 0.5, 0.9, 1.0];
+                for (share, number) in shares.iter().zip(digest.quantiles(&shares).expect("numbers")) {
+                    let rank = numbers.partition_point(|other| *other <= number) as f64 / count;
+                    assert!((rank - share).abs() <= 0.01 + 1.0 / count, "{number} for {share} of {count}, at {rank}");
+                }
+            }
+            let (found, _) = dying(job(&Endings, &path).workers(workers), moment).run().expect("the job runs");
+            assert_eq!(found.len(), endings.len());
+            for (word, found) in &found {
+                let endings = &endings[&utf8(word)];
+                let mut alone = ApproxDistinct::default();
+                endings.iter().for_each(|ending| ApproxDistinct::add(&mut alone, ending.as_bytes()));
+                assert_eq!(ApproxDistinct::own(found), alone, "the order does not matter");
+                let off = (found.estimate() - endings.len() as f64).abs();
+                assert!(off <= (0.065 * endings.len() as f64).max(1.0), "{} for {}", found.estimate(), endings.len());
+            }
+        }
+    }
 }

@@ -292,9 +292,9 @@ public final class Coordinator {
   }
 
   /**
-   * A reader was given a corrupt segment. The map of the first one runs again; from the second on, wherever it lies, its
-   * home counts as lost: one map at a time, Spark would end the job before all are found, for it gives a stage four
-   * attempts.
+   * A reader was given a corrupt segment. The map of the first one runs again; from the second on, wherever it lies,
+   * its home counts as lost: one map at a time, Spark would end the job before all are found, for it gives a stage
+   * four attempts.
    *
    * @param winners of the partition, by map
    */

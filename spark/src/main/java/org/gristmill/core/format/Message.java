@@ -78,7 +78,10 @@ public sealed interface Message {
    */
   record Missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) implements Message {}
 
-  /** Executor to driver: the segment of a map that {@code home} has in a partition, of which these are winners, is corrupt. */
+  /**
+   * Executor to driver: the segment of a map that {@code home} has in a partition, of which these are winners, is
+   * corrupt.
+   */
   record Corrupt(int shuffle, int partition, int map, Map<Integer, Long> winners, String home, String reason) implements Message {}
 
   /**

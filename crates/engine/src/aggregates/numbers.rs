@@ -1,0 +1,150 @@
+//! Count, mean and variance of numbers, and the extremes.
+
+use gristmill_derive::Datum;
+
+use crate::program::aggregate::Aggregate;
+
+/// How many numbers there were, their sum, mean and variance, the least and the greatest.
+///
+/// The sums of squares are updated and merged as in Chan, Golub and LeVeque, "Updating formulae and a pairwise
+/// algorithm for computing sample variances" (1979), which loses few digits even if the mean is far from 0. Like the
+/// sum, they are rounded at each step. If one of the numbers is not a number (NaN), so are all results but the count.
+///
+/// ```
+/// use gristmill::Aggregate;
+/// use gristmill::aggregates::Numbers;
+///
+/// let mut depths = Numbers::default();
+/// assert_eq!((depths.count(), depths.mean(), depths.least()), (0, None, None));
+/// [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].into_iter().for_each(|depth| Numbers::add(&mut depths, depth));
+/// assert_eq!((depths.count(), depths.sum(), depths.mean()), (8, 40.0, Some(5.0)));
+/// assert_eq!((depths.least(), depths.greatest()), (Some(2.0), Some(9.0)));
+/// assert_eq!((depths.variance(), depths.sample_variance()), (Some(4.0), Some(32.0 / 7.0)));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Datum)]
+pub struct Numbers {
+    count: u64,
+    sum: f64,
+    /// The sum of the squares of all differences from the mean.
+    squares: f64,
+    least: f64,
+    greatest: f64,
+}
+
+impl Aggregate for Numbers {
+    type Item = f64;
+
+    fn add(numbers: &mut Numbers, number: f64) {
+        Numbers::merge(numbers, Numbers { count: 1, sum: number, squares: 0.0, least: number, greatest: number });
+    }
+
+    fn merge(numbers: &mut Numbers, other: Numbers) {
+        if other.count == 0 {
+            return;
+        }
+        if numbers.count == 0 {
+            *numbers = other;
+            return;
+        }
+        let (count, others) = (numbers.count as f64, other.count as f64);
+        let apart = others / count * numbers.sum - other.sum;
+        numbers.squares += other.squares + apart * apart * count / (others * (count + others));
+        numbers.count += other.count;
+        numbers.sum += other.sum;
+        numbers.least = unless_nan(f64::min, numbers.least, other.least);
+        numbers.greatest = unless_nan(f64::max, numbers.greatest, other.greatest);
+    }
+}
+
+/// `f64::min` and `f64::max` return the other number where one is NaN.
+fn unless_nan(choose: fn(f64, f64) -> f64, a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { choose(a, b) }
+}
+
+impl Numbers {
+    /// Returns how many numbers there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the sum; 0 if there were no numbers.
+    pub fn sum(&self) -> f64 {
+        self.sum
+    }
+
+    /// Returns the arithmetic mean, if there were numbers.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// Returns the variance of these numbers (the mean square of their differences from the mean), if there were any.
+    pub fn variance(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.squares / self.count as f64)
+    }
+
+    /// Returns the variance of the population from which these numbers are a sample (Bessel's correction), if there
+    /// were at least two. Its square root is the sample's standard deviation.
+    pub fn sample_variance(&self) -> Option<f64> {
+        (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
+    }
+
+    /// Returns the least number, if there were any.
+    pub fn least(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.least)
+    }
+
+    /// Returns the greatest number, if there were any.
+    pub fn greatest(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.greatest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn numbers(of: &[f64]) -> Numbers {
+        of.iter().fold(Numbers::default(), |mut numbers, number| {
+            Numbers::add(&mut numbers, *number);
+            numbers
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merged_parts_have_the_variance_of_two_passes(
+            all in prop::collection::vec(-1e3..1e3, 1..200), cut in 0usize..200, shift in prop::sample::select(vec![0.0, 1e6])
+        ) {
+            let all: Vec<f64> = all.iter().map(|number| number + shift).collect();
+            let (a, b) = all.split_at(cut.min(all.len()));
+            let found = Numbers::merged(numbers(a), numbers(b));
+            let count = all.len() as f64;
+            let mean = all.iter().sum::<f64>() / count;
+            let variance = all.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
+            prop_assert_eq!(found.count(), all.len() as u64);
+            prop_assert!((found.mean().unwrap() - mean).abs() <= 1e-12 * (1.0 + mean.abs()));
+            prop_assert!((found.variance().unwrap() - variance).abs() <= 1e-9 * (1.0 + variance) + shift * 1e-8, "{found:?}, not {variance}");
+            prop_assert_eq!(found.least(), all.iter().copied().reduce(f64::min));
+            prop_assert_eq!(found.greatest(), all.iter().copied().reduce(f64::max));
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_shows_in_all_results_but_the_count() {
+        for all in [[f64::NAN, 1.0, 2.0], [1.0, f64::NAN, 2.0], [1.0, 2.0, f64::NAN]] {
+            let found = numbers(&all);
+            assert_eq!(found.count(), 3);
+            let results = [found.mean(), found.variance(), found.sample_variance(), found.least(), found.greatest()];
+            assert!(results.iter().all(|result| result.is_some_and(f64::is_nan)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn of_nothing_and_of_one_number() {
+        let none = Numbers::merged(Numbers::default(), Numbers::default());
+        assert_eq!((none.count(), none.variance(), none.greatest()), (0, None, None));
+        let one = Numbers::merged(none, numbers(&[-3.5]));
+        assert_eq!((one.variance(), one.sample_variance(), one.least()), (Some(0.0), None, Some(-3.5)));
+    }
+}
