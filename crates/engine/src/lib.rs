@@ -64,7 +64,7 @@
 //!
 //! # Features
 //!
-//! All are on by default: `derive` (`#[derive(Datum, Key)]`), `aggregates` (their module), `gzip` (with packed zip
+//! All are on by default: `derive` (`#[derive(Datum, Key)]`), `aggregates` (the module), `gzip` (with packed zip
 //! archives), `bzip2`, `zstd` and `xz`. Only the last two need a C compiler; the others need its linker. A file of a
 //! compression that is left out ends a job with an error that names the feature.
 

@@ -27,6 +27,7 @@ fn main() {
             ("items_without_bytes_are_counted", without_bytes),
             ("an_item_that_cannot_be_added_is_its_records_fault", panics),
             ("aggregates_of_the_library_say_what_a_sorted_list_says", library),
+            ("quantiles_of_a_deterministic_job_have_the_same_bytes", same_quantiles),
         ],
         &[],
     );
@@ -581,4 +582,25 @@ fn library() {
             }
         }
     }
+}
+
+/// Quantiles depend on the order of numbers, which a deterministic job keeps.
+fn same_quantiles() {
+    let lines = lines(20_000, 7);
+    let (_dir, path) = common::input_of(text(&lines).as_bytes());
+    let written = |workers: usize, isolation: Isolation| -> Vec<Vec<u8>> {
+        let job = job(&Library, &path).deterministic(true).workers(workers).isolation(isolation);
+        let (found, _) = job.run().expect("the job runs");
+        let write = |both| {
+            let mut bytes = vec![0; <(Numbers, ApproxQuantiles)>::width(both)];
+            <(Numbers, ApproxQuantiles)>::write(both, &mut bytes);
+            bytes
+        };
+        found.iter().map(|(_, both)| write(both)).collect()
+    };
+    let one = written(1, Isolation::Process);
+    for workers in [2, 5] {
+        assert!(written(workers, Isolation::Process) == one, "{workers} workers");
+    }
+    assert!(written(3, Isolation::Thread) == one, "threads");
 }

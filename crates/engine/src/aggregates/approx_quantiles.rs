@@ -1,4 +1,4 @@
-//! Quantiles of numbers, about.
+//! Estimates quantiles of numbers.
 
 use std::cmp::Ordering;
 
@@ -7,13 +7,14 @@ use datasketches::tdigest::{TDigest, TDigestMut};
 use crate::data::datum::{Bytes, Datum};
 use crate::program::aggregate::Aggregate;
 
-/// Centroids are at most about twice as many.
+/// The parameter k: a digest has about 2 k centroids at most.
 const COMPRESSION: u16 = 200;
 
-/// About the median of numbers and their other quantiles, in at most 7 KB (t-digest: Dunning and Ertl,
-/// arXiv:1902.04023).
+/// An estimate of the median of numbers and of their other quantiles (t-digest: Dunning and Ertl, arXiv:1902.04023).
 ///
-/// The number that is returned for a quantile has a rank that is off by less than 1 % of the count, and by less the
+/// It is written in at most 7 KB; while numbers are added, it takes up to 33 KB of memory.
+///
+/// The number that is returned for a quantile has a rank that is off by about 1 % of the count at most, and by less the
 /// closer it is to the least or the greatest. There is no guarantee for that: it is so for the distributions that the
 /// tests have, and inputs can be made on purpose for which it is not. The order in which numbers are added and merged
 /// changes the result within that error.
@@ -58,6 +59,20 @@ impl Quantiles {
     pub fn quantile(&self, share: f64) -> Option<f64> {
         ApproxQuantiles::lend(self).quantile(share)
     }
+
+    /// Returns the quantiles of several shares in one pass, if there are numbers.
+    ///
+    /// # Panics
+    ///
+    /// If a share is not between 0 and 1.
+    pub fn quantiles(&self, shares: &[f64]) -> Option<Vec<f64>> {
+        ApproxQuantiles::lend(self).quantiles(shares)
+    }
+
+    /// Returns how many numbers there were.
+    pub fn count(&self) -> u64 {
+        ApproxQuantiles::lend(self).count()
+    }
 }
 
 impl QuantilesRef<'_> {
@@ -76,13 +91,20 @@ impl QuantilesRef<'_> {
     ///
     /// If a share is not between 0 and 1.
     pub fn quantiles(self, shares: &[f64]) -> Option<Vec<f64>> {
+        assert!(
+            shares.iter().all(|share| (0.0..=1.0).contains(share)),
+            "a share is 0 to 1, and not all of {shares:?} are"
+        );
         let digest: TDigest = ApproxQuantiles::own(self).digest?.freeze();
-        digest.quantiles(shares).unwrap_or_else(|error| panic!("{shares:?} are shares: {error}"))
+        digest.quantiles(shares).expect("they are shares")
     }
 
     /// Returns how many numbers there were.
     pub fn count(self) -> u64 {
-        ApproxQuantiles::own(self).digest.map_or(0, |digest| digest.total_weight())
+        match self.0 {
+            Form::Live(digest) => digest.total_weight(),
+            Form::Written(_) => ApproxQuantiles::own(self).digest.map_or(0, |digest| digest.total_weight()),
+        }
     }
 
     fn with_bytes<R>(self, look: impl FnOnce(&[u8]) -> R) -> R {
@@ -140,7 +162,7 @@ impl Aggregate for ApproxQuantiles {
     type Item = f64;
 
     fn add(digest: &mut Quantiles, number: f64) {
-        assert!(number.is_finite(), "a quantile is asked of finite numbers, and this is {number}");
+        assert!(number.is_finite(), "only finite numbers can be added to quantiles, and this is {number}");
         let empty = || Box::new(TDigestMut::new(COMPRESSION).expect("a compression of at least 10"));
         digest.digest.get_or_insert_with(empty).update(number);
     }
@@ -184,13 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_off_by_less_than_one_percent_however_the_parts_are_merged() {
+    fn ranks_are_off_by_about_one_percent_at_most_however_the_parts_are_merged() {
         for (name, numbers) in distributions() {
             let mut sorted = numbers.clone();
             sorted.sort_by(f64::total_cmp);
             for parts in [1, 7, 300] {
                 let parts = numbers.chunks(numbers.len() / parts).map(digest);
                 let found = parts.reduce(ApproxQuantiles::merged).expect("a part");
+                assert!(ApproxQuantiles::width(ApproxQuantiles::lend(&found)) < 7_000, "{name}");
                 for share in [0.0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0] {
                     let number = found.quantile(share).expect("numbers");
                     let all = sorted.len() as f64;

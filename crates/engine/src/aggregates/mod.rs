@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | [`Numbers`] | `f64` | count, sum, mean, variance, least and greatest | 40 |
 //! | [`ApproxDistinct`] | bytes | number of different items, with a standard error of 1.6 % | up to 4,096 |
-//! | [`ApproxQuantiles`] | `f64` | quantiles, with less than 1 % of error in the rank | up to 7,000 |
+//! | [`ApproxQuantiles`] | `f64` | quantiles, whose rank is off by about 1 % at most | up to 7,000, in memory 33,000 |
 //!
 //! A tuple of up to four aggregates of the same item is an aggregate, too: it adds each item to all of them. A program
 //! that has several items in a record makes a struct of aggregates:

@@ -1,14 +1,17 @@
 //! Count, mean and variance of numbers, and the extremes.
 
+use std::cmp::Ordering;
+
 use gristmill_derive::Datum;
 
 use crate::program::aggregate::Aggregate;
 
-/// How many numbers there were, their sum, mean and variance, the least and the greatest.
+/// Count, sum, mean, variance, least and greatest of numbers.
 ///
 /// The sums of squares are updated and merged as in Chan, Golub and LeVeque, "Updating formulae and a pairwise
 /// algorithm for computing sample variances" (1979), which loses few digits even if the mean is far from 0. Like the
-/// sum, they are rounded at each step. If one of the numbers is not a number (NaN), so are all results but the count.
+/// sum, they are rounded at each step. If one of the numbers is not a number (NaN), so are all results but the count;
+/// an infinite one makes the variance NaN.
 ///
 /// ```
 /// use gristmill::Aggregate;
@@ -35,7 +38,8 @@ impl Aggregate for Numbers {
     type Item = f64;
 
     fn add(numbers: &mut Numbers, number: f64) {
-        Numbers::merge(numbers, Numbers { count: 1, sum: number, squares: 0.0, least: number, greatest: number });
+        let squares = if number.is_finite() { 0.0 } else { f64::NAN };
+        Numbers::merge(numbers, Numbers { count: 1, sum: number, squares, least: number, greatest: number });
     }
 
     fn merge(numbers: &mut Numbers, other: Numbers) {
@@ -51,14 +55,15 @@ impl Aggregate for Numbers {
         numbers.squares += other.squares + apart * apart * count / (others * (count + others));
         numbers.count += other.count;
         numbers.sum += other.sum;
-        numbers.least = unless_nan(f64::min, numbers.least, other.least);
-        numbers.greatest = unless_nan(f64::max, numbers.greatest, other.greatest);
+        numbers.least = extreme(Ordering::Less, numbers.least, other.least);
+        numbers.greatest = extreme(Ordering::Greater, numbers.greatest, other.greatest);
     }
 }
 
-/// `f64::min` and `f64::max` return the other number where one is NaN.
-fn unless_nan(choose: fn(f64, f64) -> f64, a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() { f64::NAN } else { choose(a, b) }
+/// Returns the number that is less, or greater, than the other, or NaN if one is NaN. `f64::min` and `f64::max` would
+/// return the other one then, and either of 0.0 and -0.0.
+fn extreme(wanted: Ordering, a: f64, b: f64) -> f64 {
+    if a.is_nan() || (!b.is_nan() && a.total_cmp(&b) == wanted) { a } else { b }
 }
 
 impl Numbers {
@@ -132,12 +137,13 @@ mod tests {
 
     #[test]
     fn what_is_no_number_shows_in_all_results_but_the_count() {
-        for all in [[f64::NAN, 1.0, 2.0], [1.0, f64::NAN, 2.0], [1.0, 2.0, f64::NAN]] {
-            let found = numbers(&all);
-            assert_eq!(found.count(), 3);
-            let results = [found.mean(), found.variance(), found.sample_variance(), found.least(), found.greatest()];
+        for all in [&[f64::NAN, 1.0, 2.0][..], &[1.0, f64::NAN, 2.0], &[1.0, 2.0, f64::NAN], &[f64::NAN]] {
+            let found = numbers(all);
+            assert_eq!(found.count(), all.len() as u64);
+            let results = [found.mean(), found.variance(), found.least(), found.greatest()];
             assert!(results.iter().all(|result| result.is_some_and(f64::is_nan)), "{found:?}");
         }
+        assert!(numbers(&[f64::INFINITY]).variance().is_some_and(f64::is_nan));
     }
 
     #[test]
