@@ -189,11 +189,12 @@ public final class Coordinator {
       return new CommitResult(false, false, null, sizes, 0);
     }
     boolean planned = s.homes.plan() != null;
+    boolean writtenBefore = s.homes.allWritten();
     StatusShaper.Status status = s.commit(attempt, records, millis, sizes, digest, executors(), planShare);
     if (!planned && s.homes.plan() != null) {
       announce(s);
     }
-    if (s.homes.allWritten() && s.commits() == s.maps) {
+    if (s.homes.allWritten() && !writtenBefore) {
       announcer.log("shuffle " + shuffle + " is written: " + s.homes.describe());
       shufflesWritten++;
       lastWritten = s.homes.balance();
@@ -293,20 +294,29 @@ public final class Coordinator {
 
   /**
    * A reader was given a corrupt segment. The map of the first one runs again; from the second on, wherever it lies,
-   * its home counts as lost: one map at a time, Spark would end the job before all are found, for it gives a stage
-   * four attempts.
+   * its home counts as lost. If only one map ran again each time, Spark would end the job before all damage is found:
+   * it gives a stage four attempts. A task that finds damage at three homes, one after the other, still uses them up.
    *
    * @param winners of the partition, by map
    */
   public synchronized void corrupt(int shuffle, int partition, int map, Map<Integer, Long> winners, String home, String reason) {
     ShuffleLedger s = ledger(shuffle);
-    require(winners.containsKey(map), "map " + map + ", which is not among its winners,", s);
-    ShuffleLedger.CorruptSegment found = new ShuffleLedger.CorruptSegment(home, partition, map, winners.get(map));
-    if (s.firstCorrupt == null) {
-      s.firstCorrupt = found;
+    require(partition >= 0 && partition < s.partitions, "partition " + partition, s);
+    require(winners.containsKey(map), "map " + map + " without its winner", s);
+    Map<Integer, Long> one = Map.of(map, winners.get(map));
+    if (s.known(one.values()).isEmpty()) { // from a reader of a shuffle that has been written anew
+      missing(shuffle, partition, one, null, reason);
+      return;
     }
-    boolean first = s.firstCorrupt.equals(found);
-    missing(shuffle, partition, first ? Map.of(map, winners.get(map)) : winners, first ? null : home, reason);
+    ShuffleLedger.CorruptSegment found = new ShuffleLedger.CorruptSegment(home, partition, map, winners.get(map));
+    boolean news = s.corrupt.add(found);
+    boolean first = s.corrupt.iterator().next().equals(found);
+    if (news && s.homes.plan() != null && s.homes.plan().homes()[partition].equals(home)) {
+      announcer.warn("shuffle " + shuffle + " partition " + partition + ": " + reason + "; "
+          + (first ? "map " + map + " runs again" : "it is not the first, so all that this executor holds of the shuffle is made again")
+          + ". Check its disks and the network");
+    }
+    missing(shuffle, partition, first ? one : winners, first ? null : home, reason);
   }
 
   /** Begins a flush: the commits it covers, and per executor the attempts that it will have delivered. */

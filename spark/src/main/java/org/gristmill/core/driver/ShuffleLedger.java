@@ -5,6 +5,7 @@ import java.util.BitSet;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -70,7 +71,7 @@ final class ShuffleLedger {
   private Lineage lineage = Lineage.NONE;
   private int lineageChanges;
   private boolean lineageGrew;
-  CorruptSegment firstCorrupt; // that a reader was given
+  final Set<CorruptSegment> corrupt = new LinkedHashSet<>(); // those that readers were given, the first one first
   private boolean stood; // an attempt that differs stands for the first of its map
 
   /**

@@ -79,8 +79,8 @@ public sealed interface Message {
   record Missing(int shuffle, int partition, Map<Integer, Long> winners, String home, String reason) implements Message {}
 
   /**
-   * Executor to driver: the segment of a map that {@code home} has in a partition, of which these are winners, is
-   * corrupt.
+   * Executor to driver: the segment of {@code map} that {@code home} holds of a partition is corrupt; {@code winners}
+   * are those of the partition.
    */
   record Corrupt(int shuffle, int partition, int map, Map<Integer, Long> winners, String home, String reason) implements Message {}
 

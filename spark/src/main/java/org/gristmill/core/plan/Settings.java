@@ -2,6 +2,7 @@ package org.gristmill.core.plan;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
@@ -11,15 +12,17 @@ import java.util.function.UnaryOperator;
 public final class Settings {
   /** The prefix of the names of all settings. */
   public static final String PREFIX = "spark.gristmill.";
+  private static final String TIME_MAX = "1000d"; // ten times this in nanoseconds is a number
+  private static final Set<String> NUMBERS = Set.of("bytes", "ms", "count", "share");
 
   /**
    * One setting. {@code unit} is what a plain number counts: bytes, ms, share, count; or the words allowed.
-   * {@code least} and {@code most} are null where there is no limit; 0 is allowed all the same where it is the default.
-   * {@code former} is another name that is still read, or null.
+   * {@code least} and {@code most} are null for words, and {@code most} where there is no limit; 0 is allowed all the
+   * same where it is the default. {@code former} is another name that is still read, or null.
    */
   public record Entry(String key, String unit, String defaultValue, String doc, String least, String most, String former) {
     Entry(String key, String unit, String defaultValue, String doc) {
-      this(key, unit, defaultValue, doc, null, null, null);
+      this(key, unit, defaultValue, doc, NUMBERS.contains(unit) ? "0" : null, unit.equals("share") ? "1" : unit.equals("ms") ? TIME_MAX : null, null);
     }
 
     Entry from(String smallest) {
@@ -90,8 +93,6 @@ public final class Settings {
       SEGMENT_BYTES, TASK_BYTES, PARCEL_BYTES, WINDOW_BYTES, SEND_TRIES, SEND_RETRY, APPEND_BYTES, STORE_BYTES, READ_BYTES,
       PLAN_SHARE, RECOVERY, REDO, LOCALITY, TIMEOUT);
 
-  private static final String TIME_MAX = "1000d"; // ten times this in nanoseconds is a number
-
   private final UnaryOperator<String> source;
 
   /** @param source the value that was set under a name, or null */
@@ -126,7 +127,8 @@ public final class Settings {
         faults.add(e.getMessage());
       }
     }
-    if (faults.isEmpty() && number(POOL_BYTES) > 0 && number(POOL_BYTES) < number(PAGE_BYTES)) {
+    if (faults.stream().noneMatch(fault -> fault.startsWith(POOL_BYTES.key) || fault.startsWith(PAGE_BYTES.key))
+        && number(POOL_BYTES) > 0 && number(POOL_BYTES) < number(PAGE_BYTES)) {
       faults.add(POOL_BYTES.key + " is '" + text(POOL_BYTES) + "', less than one page; set it to at least " + PAGE_BYTES.key + ", which is "
           + text(PAGE_BYTES) + ", or leave it out");
     }
@@ -150,16 +152,16 @@ public final class Settings {
 
   /** A whole number of the entry's unit, within its limits. */
   public long number(Entry entry) {
-    long value = parsed(entry, text(entry));
+    boolean negative = text(entry).strip().matches("-[0-9]+[a-zA-Z]*"); // Quantity knows no sign
+    long value = negative ? -1 : parsed(entry, text(entry));
     if (value == 0 && entry.defaultValue.equals("0")) {
       return 0;
     }
-    String most = entry.most == null && entry.unit.equals("ms") ? TIME_MAX : entry.most;
-    if (entry.least != null && value < parsed(entry, entry.least)) {
-      throw bad(entry, (entry.defaultValue.equals("0") ? "0 or " : "") + "at least " + entry.least);
+    if (value < parsed(entry, entry.least)) {
+      throw bad(entry, (entry.defaultValue.equals("0") && !entry.least.equals("0") ? "0 or " : "") + "at least " + entry.least);
     }
-    if (most != null && value > parsed(entry, most)) {
-      throw bad(entry, "at most " + most);
+    if (entry.most != null && value > parsed(entry, entry.most)) {
+      throw bad(entry, "at most " + entry.most);
     }
     return value;
   }

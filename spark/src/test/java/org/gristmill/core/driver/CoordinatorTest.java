@@ -469,6 +469,22 @@ class CoordinatorTest {
     assertEquals(List.of("unregister [0]"), done);
   }
 
+  /** A shuffle whose map ran again before the others had ended was never counted as written. */
+  @Test
+  void aShuffleIsWrittenOnceEveryMapHasCommittedWhateverWasLostMeanwhile() {
+    executors("a", "b", "c");
+    coordinator.shuffleAdded(1, 2, 3, () -> true);
+    map(0, 0, "a", 10, 10, 10);
+    coordinator.executorLost("a");
+    map(0, 1, "b", 10, 10, 10);
+    assertEquals(0, coordinator.counters().shufflesWritten());
+    map(1, 2, "b", 10, 10, 10);
+    assertEquals(1, coordinator.counters().shufflesWritten());
+    coordinator.executorLost("c");
+    map(0, 3, "b", 10, 10, 10);
+    assertEquals(1, coordinator.counters().shufflesWritten(), "it was written before");
+  }
+
   /**
    * Spark gives a stage four attempts: a job whose files were damaged at two homes, found one after the other, ended
    * with the fourth.
@@ -484,12 +500,15 @@ class CoordinatorTest {
     coordinator.corrupt(1, 0, 0, Map.of(0, 0L, 1, 1L), homes[0], "a flipped byte");
     coordinator.corrupt(1, 0, 0, Map.of(0, 0L, 1, 1L), homes[0], "the same, seen by another task");
     assertArrayEquals(homes, last().homes(), "one segment is bad, and only its map runs again");
-    assertEquals(Set.of("unregister [0]"), Set.copyOf(done));
+    List<String> warnings = done.stream().filter(line -> line.startsWith("warn")).toList();
+    assertEquals(List.of("warn shuffle 1 partition 0: a flipped byte; map 0 runs again. Check its disks and the network"), warnings);
+    assertTrue(done.contains("unregister [0]"), done.toString());
     coordinator.corrupt(1, 1, 1, Map.of(0, 0L, 1, 1L), homes[1], "a flipped byte");
     assertNotEquals(homes[1], last().homes()[1]);
     assertEquals(homes[0], last().homes()[0]);
     coordinator.corrupt(1, 0, 1, Map.of(0, 0L, 1, 1L), homes[0], "a flipped byte");
     assertNotEquals(homes[0], last().homes()[0]);
+    assertEquals(3, done.stream().filter(line -> line.startsWith("warn shuffle 1 partition")).count());
   }
 
   /**

@@ -43,7 +43,8 @@ class SettingsTest {
     StringBuilder table = new StringBuilder("| setting | default | least | most | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
     for (Settings.Entry e : Settings.ALL) {
       table.append("| `").append(e.key()).append("` | `").append(e.defaultValue()).append("` | ")
-          .append(e.least() == null ? "" : (e.defaultValue().equals("0") ? "0 or " : "") + "`" + e.least() + "`").append(" | ")
+          .append(e.least() == null ? "" : (e.defaultValue().equals("0") && !e.least().equals("0") ? "0 or " : "") + "`" + e.least() + "`")
+          .append(" | ")
           .append(e.most() == null ? "" : "`" + e.most() + "`").append(" | ").append(e.unit()).append(" | ").append(e.doc())
           .append(e.former() == null ? "" : " The former name `" + e.former() + "` is still read.").append(" |\n");
     }
@@ -105,6 +106,25 @@ class SettingsTest {
         + "spark.gristmill.recovery is 'pray'; it must be recompute, resend or replicate. Leave it out for the default, recompute. "
         + "spark.gristmill.timeout is '120'; it must be 0 or at least 1s. Leave it out for the default, 0",
         assertThrows(IllegalArgumentException.class, settings::check).getMessage());
+  }
+
+  /** The error said "a size such as 512k", which did not say what is wrong with a negative one. */
+  @Test
+  void negativeNumbersAreRefusedWithTheLeastThatMayBe() {
+    Map<String, String> least = Map.of("store.bytes", "at least 0", "send.retry", "at least 0", "fallback.blocksMin", "at least 0", "page.bytes",
+        "at least 1k", "timeout", "0 or at least 1s");
+    least.forEach((name, wanted) -> {
+      String key = "spark.gristmill." + name;
+      String message = assertThrows(IllegalArgumentException.class, new Settings(Map.of(key, "-1")::get)::check, key).getMessage();
+      assertTrue(message.startsWith(key + " is '-1'; it must be " + wanted + ". "), message);
+    });
+  }
+
+  @Test
+  void aPoolThatHoldsNoPageIsRefusedBesideOtherFaults() {
+    Settings settings = new Settings(Map.of("spark.gristmill.pool.bytes", "5", "spark.gristmill.redo", "x")::get);
+    String message = assertThrows(IllegalArgumentException.class, settings::check).getMessage();
+    assertTrue(message.contains("spark.gristmill.pool.bytes is '5'") && message.contains("spark.gristmill.redo is 'x'"), message);
   }
 
   @Test

@@ -118,6 +118,9 @@ final class SettingsJobs {
     while (SparkContext$.MODULE$.getActive().isDefined() && System.nanoTime() < end) {
       Thread.sleep(50);
     }
+    if (SparkContext$.MODULE$.getActive().isDefined()) {
+      throw new AssertionError("an application has not ended after " + LIMIT_S + " s");
+    }
   }
 
   private static List<String> rows(TestCluster cluster) {
