@@ -59,7 +59,8 @@
 //!
 //! let input = Input::bytes("log", b"/mill ann 2.5\n/pond bob 1\n/mill ann 3.5\n/mill bob 6\n")?;
 //! # // This doctest runs beside others in one process, so its workers are threads.
-//! let mill = Job::new(&Log, input).isolation(Isolation::Thread).run()?.0.get(b"/mill").expect("a page");
+//! let (pages, _) = Job::new(&Log, input).isolation(Isolation::Thread).run()?;
+//! let mill = pages.get(b"/mill").expect("a page");
 //! assert_eq!((mill.seconds.mean(), mill.seconds.greatest()), (Some(4.0), Some(6.0)));
 //! assert_eq!(mill.users.estimate().round(), 2.0);
 //! # Ok::<(), gristmill::Error>(())
