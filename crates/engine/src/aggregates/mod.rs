@@ -13,7 +13,7 @@
 //! use gristmill::aggregates::{ApproxDistinct, Numbers};
 //! use gristmill::{Aggregate, Bytes, Chunk, Datum, Emit, Input, Isolation, Job, MapReduce, ProgramError};
 //!
-//! /// What is known of the visits of a page.
+//! /// How long users stayed on a page, and how many there were.
 //! #[derive(Clone, Debug, Default, Datum)]
 //! #[datum(borrowed = VisitsRef)]
 //! struct Visits {

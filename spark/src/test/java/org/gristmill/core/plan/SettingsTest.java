@@ -108,7 +108,7 @@ class SettingsTest {
         assertThrows(IllegalArgumentException.class, settings::check).getMessage());
   }
 
-  /** The error said "a size such as 512k", which did not say what is wrong with a negative one. */
+  /** The error only asked for "a size such as 512k", and did not say that a negative one is refused. */
   @Test
   void negativeNumbersAreRefusedWithTheLeastThatMayBe() {
     Map<String, String> least = Map.of("store.bytes", "at least 0", "send.retry", "at least 0", "fallback.blocksMin", "at least 0", "page.bytes",
