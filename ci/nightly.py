@@ -78,7 +78,8 @@ def prepare():
     """Installs what the scripts need and do not install."""
     if subprocess.run(["sh", "ci/needs.sh", "rust", "nightly", "cc", "python", "java", "parallel"], cwd=ROOT).returncode:
         sys.exit(1)
-    if not PYTHON.exists():
+    # Without pyspark, pip has failed before.
+    if not PYTHON.with_name("spark-submit").exists():
         subprocess.run([sys.executable, "-m", "venv", PYTHON.parent.parent], check=True)
         subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pyspark[connect,sql]>=4"], check=True)
 
