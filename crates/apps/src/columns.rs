@@ -11,6 +11,7 @@ use gristmill_os::vectors::with_widest;
 use crate::error::{Error, Result, sift};
 use crate::file_format::BYTE_ORDER_MARK;
 use crate::heading::{Dialect, Guesses, Header, Heading, shown};
+use crate::number::finite;
 use crate::plain_row::PlainRow;
 use crate::row::{OPEN_QUOTE, RowReader, Width};
 
@@ -107,8 +108,8 @@ pub(crate) struct Table<const N: usize> {
     delimiter: u8,
     /// Their places in each file of the input.
     files: Vec<Places<N>>,
-    /// Their fields in the first examined row in which none of them is empty.
-    pub first: Option<[Vec<u8>; N]>,
+    /// The numbers of the first examined row that has one in each of them.
+    pub first: Option<[f64; N]>,
     /// Guesses about the files, one sentence each.
     pub notes: Vec<String>,
 }
@@ -132,7 +133,7 @@ struct FirstLook<'d, const N: usize> {
     /// The delimiter of the files with rows, once there is one.
     delimiter: Option<u8>,
     files: Vec<Places<N>>,
-    first: Option<[Vec<u8>; N]>,
+    first: Option<[f64; N]>,
     /// The first file that has a header, and the names of the columns in it.
     names: Option<(PathBuf, [Vec<u8>; N])>,
     guesses: Guesses,
@@ -199,7 +200,12 @@ impl<const N: usize> FirstLook<'_, N> {
         self.delimiter = Some(delimiter);
         self.files.push(Places { places, width: Width(heading.line.len()), start: heading.bytes() });
         if self.first.is_none() {
-            self.first = heading.rows.iter().map(fields).find(|row| row.iter().all(|field| !field.is_empty()));
+            let width = Width(heading.line.len());
+            let is_whole = |row: &&ByteRecord| width.check(row.len(), row.iter().last() == Some(b"")).is_ok();
+            self.first = heading.rows.iter().filter(is_whole).map(fields).find_map(|row| {
+                let numbers = row.map(|field| finite(&field).ok());
+                numbers.iter().all(Option::is_some).then(|| numbers.map(Option::unwrap_or_default))
+            });
         }
         Ok(())
     }

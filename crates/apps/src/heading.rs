@@ -101,7 +101,8 @@ impl Heading {
         source.memory().allow(need_bytes).map_err(|why| {
             Error::too_large(&source.name, format!("to keep the {} fields of its first line {why}", start.fields))
         })?;
-        let mut rows = start.rows(delimiter, dialect.quote, start.fields);
+        // Rows with too many fields must be recognised as such.
+        let mut rows = start.rows(delimiter, dialect.quote, start.fields + 2);
         if rows.read() != Ok(true) {
             return Ok(None);
         }

@@ -137,7 +137,7 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     sums
 }
 
-/// Sums over two columns of CSV files. Numbers are summed relative to the first pair, so that columns far from zero
+/// Sums over two columns of CSV files. Numbers are summed relative to the first good pair, so that columns far from zero
 /// lose no digits. If `S` is [`BinnedSum`](crate::BinnedSum), neither the sums nor the line depend on the order of
 /// the rows.
 ///
@@ -145,7 +145,7 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
 pub struct Columns<S> {
     /// The places of x and y.
     table: Table<2>,
-    /// The first pair.
+    /// The first good pair.
     origin: [f64; 2],
     strict: bool,
     sums: PhantomData<fn() -> S>,
@@ -179,9 +179,7 @@ impl<S: Sum> Columns<S> {
             return Err(Error::Question("a line needs two pairs or more, and the input is empty".into()).into());
         };
         let notes = std::mem::take(&mut table.notes);
-        // A field that is not a number is ignored here; the job finds it again and reports it.
-        let origin =
-            table.first.as_ref().map_or([0.0; 2], |row| row.each_ref().map(|field| finite(field).unwrap_or(0.0)));
+        let origin = table.first.unwrap_or_default();
         let columns = Columns { origin, table, strict, sums: PhantomData };
         let (pairs, summary) = run(Job::new(&columns, input).records(columns.table.records()))?;
         let (mut n, mut sums, mut left_out) = (0, ScaledSums::default(), 0);

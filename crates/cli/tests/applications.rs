@@ -610,6 +610,23 @@ fn a_line_through_tiny_numbers_is_found_and_an_undefined_r_is_explained() {
     assert!(rows.ends_with("r\tNaN\n") && note == "gristmill: r is not defined: every y is the same\n", "{rows}{note}");
 }
 
+/// Tiny numbers vanished beside those of a bad first row: "every y is the same", and the intercept was 0.
+#[test]
+fn a_bad_first_row_takes_no_part_in_a_line() {
+    let rows = "1,1e-200\n2,3e-200\n4,7e-200\n";
+    let [words, width] = ["x,1", "1,5e9,7"].map(|bad| format!("x,y\n{bad}\n{rows}"));
+    let dir = files(&[("words.csv", words.as_bytes()), ("width.csv", width.as_bytes())]);
+    for name in ["words.csv", "width.csv"] {
+        let list = dir.path().join(format!("{name}.bad"));
+        let list = list.to_str().expect("UTF-8");
+        let arguments = ["linear-regression", "--x", "x", "--y", "y", "--skip-bad-records", "1", "--bad-records", list];
+        let (line, _) = told(&arguments, &[&dir.path().join(name)]);
+        let found: Vec<f64> = line.lines().map(|row| row.split('\t').nth(1).unwrap().parse().unwrap()).collect();
+        let is_near = |(found, wanted): (&f64, f64)| (found / wanted - 1.0).abs() < 1e-12;
+        assert!(found.iter().zip([3.0, 2e-200, -1e-200, 1.0]).all(is_near), "{line}");
+    }
+}
+
 /// K-means said that centres still moved, but not by how much; and nothing of a centre that no point is near to.
 #[test]
 fn k_means_says_when_centres_still_move_or_have_no_points() {
