@@ -78,7 +78,8 @@ class Read:
         lenient, before, width = csv.reader(lines, **syntax), 0, None
         for row in lenient:
             source = lines[before : lenient.line_num]
-            line = 1 + "".join(lines[:before]).count("\n")
+            # A lone CR ends a line, too.
+            line = 1 + before
             before = lenient.line_num
             if not row:
                 continue

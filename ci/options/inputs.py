@@ -93,7 +93,8 @@ def encoded(rng, contents):
         if not is_utf8(content) or rng.random() < 0.8:
             return content
         mark, name = rng.choice([(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be")])
-        return mark + content.decode().encode(name)
+        # A second mark would be text.
+        return mark + content.removeprefix(codecs.BOM_UTF8).decode().encode(name)
 
     if rng.random() < 0.1 and all(map(is_utf8, contents)):
         name = rng.choice(["utf-16le", "utf-16be", "gb18030"])
