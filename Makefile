@@ -3,7 +3,7 @@
 # make test-quick the tests to run before a commit
 # make nightly    what takes hours: kills, fuzzing, sanitizers, full disks, other versions of Spark
 # make dist       the files of a release, from the commit that is checked out (RELEASE.md)
-# make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone, cargo-deny and the oldest Rust find
+# make lint       formatting, and what clippy, rustdoc, ruff, mypy, shellcheck, Error Prone and cargo-deny find
 # make wheel      the Python package, with the command, as a file that needs no Rust
 # make docs       the documentation as a site, in target/docs/site
 # make spark-jar  the plugin for the installed Spark, without its tests
@@ -84,7 +84,6 @@ lint:
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	CARGO='$(CARGO)' sh ci/supply.sh --quick
 	CARGO='$(CARGO)' sh ci/features.sh --quick
-	sh ci/msrv.sh
 	sh ci/lint.sh
 	bash ci/java.sh
 	python3 -B bench/chart.py --check

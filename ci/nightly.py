@@ -27,6 +27,7 @@ DAYS, COMMITS = 30, 200
 CHECKS = {
     "features": "ci/features.sh",
     "supply": "ci/supply.sh",
+    "msrv": "ci/msrv.sh",
     "kill": "ci/kill.sh 500",
     "kill-spill": "ci/kill.sh 100 1 spill",
     "resume": "ci/resume.sh 200",
