@@ -4,6 +4,7 @@ import collections
 import fractions
 import json
 import re
+import statistics
 import struct
 
 from damaged import damaged_csv
@@ -44,7 +45,8 @@ def word_count(rng, folder):
 
 def group_by(rng, folder):
     style = table(rng)
-    is_json, sums = rng.random() < 0.4, rng.random() < 0.6
+    is_json, sums = rng.random() < 0.4, rng.random() < 0.7
+    describes = sums and rng.random() < 0.4
     keys = sorted(keys_for(rng, style, is_json))
     # 1. Rows: the numbers of each key. A row with a bad number is set aside; one with an empty number is left out.
     has_fractions, empty, bad = (rng.random() < share and sums for share in (0.4, 0.2, 0.2))
@@ -91,14 +93,17 @@ def group_by(rng, folder):
         options += ["--skip-bad-records", str(most)]
         aside, is_bad = refused, most < refused
     # 4. The answer, which is rounded once if the job is deterministic.
-    if has_fractions:
+    if has_fractions and not describes:
         options += ["--deterministic"]
-    if sums:
+    if describes:
+        answer = {key: figures([float(value) for value in values]) for key, values in totals.items()}
+        order, rows, ordered = ["--sort", "none"], [(key, *figures) for key, figures in sorted(answer.items())], False
+    elif sums:
         answer = {key: total(values) for key, values in totals.items()}
         order, rows, ordered = ([], sorted(answer.items()), True) if empty_rows else rank(rng, answer)
     else:
         order, rows, ordered = rank(rng, counts)
-    what = ["--sum", summed] if sums else []
+    what = ["--describe" if describes else "--sum", summed] if sums else []
     return inputs.case(["group-by", "--by", by, *what, *options, *order], rows, ordered, aside=aside, is_bad=is_bad)
 
 
@@ -116,6 +121,15 @@ def number(rng, has_fractions):
     if has_fractions and rng.random() < 0.5:
         return rng.choice([repr(round(rng.uniform(-1e6, 1e6), rng.randint(1, 9))), "0.1", "-2.5e-3", "1E5"])
     return str(rng.randint(-9, 10 ** rng.randint(1, 24)))
+
+
+def figures(values):
+    """Returns count, mean, standard deviation, least and greatest of numbers."""
+    if not values:
+        return 0, b"", b"", b"", b""
+    unit = max(map(abs, values)) or 1.0
+    near = [(of(values) / unit, unit) for of in (statistics.fmean, lambda values: statistics.stdev(values) if len(values) > 1 else 0.0)]
+    return len(values), near[0], near[1] if len(values) > 1 else b"", min(values), max(values)
 
 
 def total(values):

@@ -54,35 +54,35 @@ impl MapReduce for NumberPairs {
 }
 
 /// Rows of files, and selected fields of them.
-enum Rows<const N: usize> {
+pub(crate) enum Rows<const N: usize> {
     Csv(Table<N>),
     Json(Fields<N>),
 }
 
 impl<const N: usize> Rows<N> {
     /// Rows of CSV files.
-    fn csv(input: &mut Input, dialect: &Dialect, columns: &[Column; N], numbers: [bool; N]) -> Result<Rows<N>> {
+    pub fn csv(input: &mut Input, dialect: &Dialect, columns: &[Column; N], numbers: [bool; N]) -> Result<Rows<N>> {
         match Table::look(input, dialect, columns, numbers)? {
             Some(table) => Ok(Rows::Csv(table)),
             None => Err(Error::Question("the columns of an empty input are not known".into())),
         }
     }
 
-    fn records(&self) -> Records {
+    pub fn records(&self) -> Records {
         match self {
             Rows::Csv(table) => table.records(),
             Rows::Json(_) => Records::Lines,
         }
     }
 
-    fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &[String] {
         match self {
             Rows::Csv(table) => &table.notes,
             Rows::Json(_) => &[],
         }
     }
 
-    fn for_each(
+    pub fn for_each(
         &self,
         chunk: &Chunk<'_>,
         take: impl FnMut([&[u8]; N]) -> Result<(), Fault>,

@@ -37,6 +37,7 @@ mod field_stream;
 mod columns;
 mod fields;
 mod group_by;
+mod describe;
 mod linear_regression;
 mod matrix;
 #[cfg(fuzzing)]
@@ -53,6 +54,7 @@ mod word_count;
 
 pub use binned::BinnedSum;
 pub use columns::Column;
+pub use describe::{DescribeBy, Described};
 pub use error::{Error, Result};
 pub use file_format::{Control, FileFormat, Found as FoundFormat};
 pub use group_by::{CountBy, NumberPairs, SumBy};

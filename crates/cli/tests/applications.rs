@@ -3,6 +3,7 @@
 
 mod command;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -473,7 +474,7 @@ fn empty_numbers_are_left_out_of_sums_counted_and_refused_when_strict() {
     ]);
     let path = |name: &str| dir.path().join(name);
     let by = ["group-by", "--by", "fruit", "--sum", "kg"];
-    let note = "gristmill: 3 rows without a number in kg were left out of the sums\n";
+    let note = "gristmill: 3 rows without a number in kg were left out\n";
     for (more, expected) in [
         (&[][..], "fig\t4\nkiwi\t2\npear\t\n"),
         (&["--format", "csv"], "key,sum\nfig,4\nkiwi,2\npear,\n"),
@@ -490,7 +491,7 @@ fn empty_numbers_are_left_out_of_sums_counted_and_refused_when_strict() {
         assert_eq!(found, (expected.to_owned(), note.to_owned()), "{more:?}");
     }
     let found = told(&by, &[&path("a.jsonl")]);
-    let note = "gristmill: 1 row without a number in kg was left out of the sums\n";
+    let note = "gristmill: 1 row without a number in kg was left out\n";
     assert_eq!(found, ("fig\t1\npear\t\n".to_owned(), note.to_owned()));
     let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&path("xy.csv")]);
     assert_eq!(rows, "n\t3\nslope\t2\nintercept\t1\nr\t1\n");
@@ -608,6 +609,63 @@ fn a_line_through_tiny_numbers_is_found_and_an_undefined_r_is_explained() {
     assert_eq!((value("slope"), value("intercept"), value("r"), &note[..]), (2e200, -1.0, 1.0, ""));
     let (rows, note) = told(&["linear-regression", "--x", "x", "--y", "y"], &[&flat]);
     assert!(rows.ends_with("r\tNaN\n") && note == "gristmill: r is not defined: every y is the same\n", "{rows}{note}");
+}
+
+/// Figures beside two passes over the numbers of each key; many rows have none, and one key has no number at all.
+#[test]
+fn figures_of_each_key_are_those_of_two_passes() {
+    let number = |row: u64| (row % 3 != 1).then(|| (row * row % 1013) as f64 / 8.0 - 50.0);
+    let rows: Vec<(String, Option<f64>)> = (0..20_000).map(|row| (format!("k{}", row % 7), number(row))).collect();
+    let rows: Vec<_> = rows.into_iter().chain([("none".to_owned(), None), ("one".to_owned(), Some(2.5))]).collect();
+    let text = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
+    let csv: String = rows.iter().map(|(key, number)| format!("{key},{}\n", text(*number))).collect();
+    let json = |number: Option<f64>| number.map_or("null".to_owned(), |number| number.to_string());
+    let lines: String =
+        rows.iter().map(|(key, number)| format!("{{\"k\":\"{key}\",\"v\":{}}}\n", json(*number))).collect();
+    let dir = files(&[("rows.csv", format!("k,v\n{csv}").as_bytes()), ("rows.jsonl", lines.as_bytes())]);
+    let left_out = rows.iter().filter(|(_, number)| number.is_none()).count();
+    let mut numbers: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    rows.iter().for_each(|(key, number)| numbers.entry(key).or_default().extend(*number));
+    for name in ["rows.csv", "rows.jsonl"] {
+        let arguments = ["group-by", "--by", "k", "--describe", "v", "--split-bytes", "9KiB"];
+        let (found, note) = told(&arguments, &[&dir.path().join(name)]);
+        assert_eq!(note, format!("gristmill: {left_out} rows without a number in v were left out\n"));
+        assert_eq!(found.lines().count(), numbers.len());
+        for (row, (key, all)) in found.lines().zip(&numbers) {
+            let fields: Vec<&str> = row.split('\t').collect();
+            assert_eq!(fields[..2], [*key, &all.len().to_string()[..]]);
+            let count = all.len() as f64;
+            let mean = all.iter().sum::<f64>() / count;
+            let squares = all.iter().map(|number| (number - mean).powi(2)).sum::<f64>();
+            let figures = [
+                (count > 0.0).then_some(mean),
+                (count > 1.0).then(|| (squares / (count - 1.0)).sqrt()),
+                all.iter().copied().reduce(f64::min),
+                all.iter().copied().reduce(f64::max),
+            ];
+            for (field, figure) in fields[2..].iter().zip(figures) {
+                match figure {
+                    None => assert_eq!(*field, "", "{row}"),
+                    Some(figure) => {
+                        assert!((field.parse::<f64>().unwrap() - figure).abs() < 1e-9, "{row}, not {figure}")
+                    }
+                }
+            }
+        }
+    }
+    // The keys with the most numbers; of equal counts, the first.
+    let (most, _) = told(&["group-by", "--by", "k", "--describe", "v", "--top", "2"], &[&dir.path().join("rows.csv")]);
+    let mut counts: Vec<(usize, &str)> = numbers.iter().map(|(key, all)| (all.len(), *key)).collect();
+    counts.sort_by_key(|(count, key)| (std::cmp::Reverse(*count), *key));
+    let keys: Vec<&str> = most.lines().map(|row| row.split('\t').next().unwrap()).collect();
+    assert_eq!(keys, [counts[0].1, counts[1].1]);
+    let strict = complaint(
+        gristmill(["group-by", "--by", "k", "--describe", "v", "--strict"]).arg(dir.path().join("rows.csv")),
+        1,
+    );
+    assert!(strict.contains("column 2: \"\" is not a finite number"), "{strict}");
+    let ordered = complaint(gristmill(["group-by", "--by", "k", "--describe", "v", "--deterministic"]).arg("x"), 2);
+    assert!(ordered.contains("leave it out, or ask for the --sum"), "{ordered}");
 }
 
 /// Tiny numbers vanished beside those of a bad first row: "every y is the same", and the intercept was 0.

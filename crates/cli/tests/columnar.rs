@@ -138,6 +138,25 @@ fn sums_of_whole_numbers_are_exact_decimals_and_nearest_floats() {
 }
 
 #[test]
+fn figures_that_a_key_does_not_have_are_null() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let table = dir.path().join("table.csv");
+    fs::write(&table, "k,v\na,1\na,3\nb,2\nc,\n").expect("written");
+    for format in FORMATS {
+        let result = dir.path().join("result").with_extension(format);
+        answer(gristmill(["group-by", "-q", "--by", "k", "--describe", "v", "--output"]).args([&result, &table]));
+        let [batch] = &batches(&result)[..] else { panic!("one batch") };
+        let counts = batch.column_by_name("count").expect("there").as_primitive::<UInt64Type>();
+        assert_eq!(counts.values()[..], [2, 1, 0]);
+        let figures =
+            |name| batch.column_by_name(name).expect("there").as_primitive::<Float64Type>().iter().collect::<Vec<_>>();
+        assert_eq!(figures("mean"), [Some(2.0), Some(2.0), None]);
+        assert_eq!(figures("std"), [Some(2f64.sqrt()), None, None]);
+        assert_eq!([figures("min"), figures("max")], [[Some(1.0), Some(2.0), None], [Some(3.0), Some(2.0), None]]);
+    }
+}
+
+#[test]
 fn a_result_without_rows_has_its_columns() {
     let dir = tempfile::tempdir().expect("a directory");
     for format in FORMATS {

@@ -1,10 +1,10 @@
-//! `gristmill group-by`: sums and counts by key.
+//! `gristmill group-by`: sums, counts and other figures by key.
 
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use gristmill::{Input, Summary};
-use gristmill_apps::{Column, CountBy, Number, NumberPairs, Sum, SumBy};
+use gristmill_apps::{Column, CountBy, DescribeBy, Described, Number, NumberPairs, Sum, SumBy};
 
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
@@ -15,7 +15,7 @@ use crate::run::job_runner::{JobRunner, too_large};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Besides;
 
-/// Sum a number, or count, over all records that have the same key
+/// Sum or describe a number, or count, over all records that have the same key
 ///
 /// Sums of whole numbers are exact, up to 128 bits. Those of other numbers are rounded as they are added, so their last
 /// digits may differ from run to run; with --deterministic they are rounded once, at the end, and are the same on every
@@ -32,8 +32,14 @@ pub struct GroupBy {
 
     /// The number to sum: a column or field. Rows where it is empty or null are skipped, and a message says how many;
     /// the sum of a key without any number is empty [default: count rows]
-    #[arg(long, value_name = "COLUMN", requires = "by", help_heading = INPUT)]
+    #[arg(long, value_name = "COLUMN", requires = "by", group = "number", help_heading = INPUT)]
     sum: Option<String>,
+
+    /// The number to describe: each key has the count of its numbers, their mean, their standard deviation (std, of a
+    /// sample, divided by the count less one), the least (min) and the greatest (max). Numbers are rounded to 64-bit
+    /// floating point. Rows where it is empty or null are skipped, as for --sum
+    #[arg(long, value_name = "COLUMN", requires = "by", group = "number", help_heading = INPUT)]
+    describe: Option<String>,
 
     /// The format of the input [default: jsonl if files are named .jsonl or .ndjson or begin with {, csv if they are
     /// other text; without --by, pairs if they are not text]
@@ -41,7 +47,7 @@ pub struct GroupBy {
     input_format: Option<Rows>,
 
     /// Treat an empty number, or null, as an error
-    #[arg(long, requires = "sum", help_heading = INPUT)]
+    #[arg(long, requires = "number", help_heading = INPUT)]
     strict: bool,
 
     #[command(flatten)]
@@ -70,16 +76,29 @@ Examples:
   gristmill group-by --by 3 --top 10 'logs/*.csv.gz'    the ten most frequent values of the third column
   gristmill group-by --by country --sum name:2019 --delimiter ';' years.csv
   gristmill group-by --by user --sum bytes requests.jsonl.zst
+  gristmill group-by --by city --describe price --output prices.parquet 'sales/*.csv'
   gristmill group-by --input-format pairs pairs.bin";
 
 impl GroupBy {
     pub fn run(&self) -> Result<(), Failure> {
         let dialect = self.tables.dialect().map_err(Failure::Usage)?;
         let runs = JobRunner::new(&self.common)?;
-        let columns = match (&self.by, &self.sum) {
-            (None, _) => [ColumnType::Integer.named("key"), ColumnType::Integer.named("sum")],
-            (Some(_), None) => [ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")],
-            (Some(_), Some(_)) => [ColumnType::Bytes.named("key"), ColumnType::Sum.named("sum")],
+        let columns = match (&self.by, &self.sum, &self.describe) {
+            (None, ..) => vec![ColumnType::Integer.named("key"), ColumnType::Integer.named("sum")],
+            (Some(_), None, None) => vec![ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")],
+            (Some(_), Some(_), _) => vec![ColumnType::Bytes.named("key"), ColumnType::Sum.named("sum")],
+            (Some(_), None, Some(_)) if self.common.job.engine().is_deterministic() => {
+                return Err(Failure::Usage(
+                    "the last digits of a mean depend on the order of the rows, and --deterministic cannot change that: leave it \
+                     out, or ask for the --sum"
+                        .into(),
+                ));
+            }
+            (Some(_), None, Some(_)) => {
+                let figures = ["mean", "std", "min", "max"].map(|name| ColumnType::OptionalNumber.named(name));
+                let keys = [ColumnType::Bytes.named("key"), ColumnType::Integer.named("count")];
+                keys.into_iter().chain(figures).collect()
+            }
         };
         let output = self.common.destination.open(columns)?;
         let mut input = match self.input_format {
@@ -97,12 +116,16 @@ impl GroupBy {
             Rows::Jsonl => self.tables.refuse_for("JSON lines")?,
             Rows::Pairs => self.tables.refuse_for("pairs of numbers")?,
         }
-        let summary = match (rows, &self.by, &self.sum) {
+        let summary = match (rows, &self.by, self.sum.as_ref().or(self.describe.as_ref())) {
             (Rows::Pairs, None, _) => self.write_pairs(input, &runs, output)?,
             (Rows::Pairs, Some(_), _) => {
                 return Err(Failure::Usage("pairs of numbers have no columns: leave out --by".into()));
             }
             (_, None, _) => return Err(Failure::Usage("say with --by which column or field is the key".into())),
+            (Rows::Csv, Some(by), Some(number)) if self.describe.is_some() => {
+                let program = DescribeBy::csv(&mut input, &dialect, column(by)?, column(number)?)?;
+                self.write_figures(&program.strict(self.strict), input, &runs, number, output)?
+            }
             (Rows::Csv, Some(by), Some(sum)) => {
                 let program = SumBy::csv(&mut input, &dialect, column(by)?, column(sum)?)?;
                 self.write_sums(program.strict(self.strict), input, &runs, sum, output)?
@@ -111,6 +134,10 @@ impl GroupBy {
                 let program = CountBy::csv(&mut input, &dialect, column(by)?)?;
                 tell_notes(program.notes(), quiet);
                 runs.write(program.job(input), &self.ranking, output)?
+            }
+            (Rows::Jsonl, Some(by), Some(number)) if self.describe.is_some() => {
+                let program = DescribeBy::json_lines(by.clone(), number.clone());
+                self.write_figures(&program.strict(self.strict), input, &runs, number, output)?
             }
             (Rows::Jsonl, Some(by), Some(sum)) => {
                 let program = SumBy::json_lines(by.clone(), sum.clone());
@@ -167,7 +194,39 @@ impl GroupBy {
                 Some(Number::Whole(value)) => Field::Whole(value),
                 Some(Number::Fraction(value)) => Field::Number(value),
             };
-            Ok(Some(field))
+            Ok(Some([field]))
+        })?;
+        tell_left_out(left_out, column, quiet);
+        Ok(summary)
+    }
+
+    /// Writes what is known of the numbers of each key, and reports the number of rows without a number.
+    fn write_figures(
+        &self,
+        program: &DescribeBy,
+        input: Input,
+        runs: &JobRunner<'_>,
+        column: &str,
+        output: Output,
+    ) -> Result<Summary, Failure> {
+        let quiet = self.common.job.quiet;
+        tell_notes(program.notes(), quiet);
+        let (mut left_out, is_row) = (0, |described: Described| described.rows_left_out().is_none());
+        let job = program.job(input);
+        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], described: Described| {
+            if let Some(counted) = described.rows_left_out() {
+                left_out = counted.rows;
+                runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });
+                return Ok(None);
+            }
+            let figures = described.figures().map_err(|why| {
+                too_large(
+                    format_args!("the mean or the standard deviation of key {:?}", String::from_utf8_lossy(key)),
+                    why,
+                )
+            })?;
+            let [mean, std, min, max] = figures.map(|figure| figure.map_or(Field::Nothing, Field::Number));
+            Ok(Some([Field::Integer(described.count()), mean, std, min, max]))
         })?;
         tell_left_out(left_out, column, quiet);
         Ok(summary)
@@ -182,7 +241,7 @@ impl GroupBy {
             output,
             |key, sum| {
                 NumberPairs::sum(sum)
-                    .map(|sum| Some(Field::Integer(sum)))
+                    .map(|sum| Some([Field::Integer(sum)]))
                     .map_err(|why| too_large(format_args!("key {key}"), why))
             },
         )

@@ -144,7 +144,7 @@ impl Palindromes {
                     |file, count| {
                         let failed = |why| too_large(String::from_utf8_lossy(file), why);
                         gristmill_apps::Palindromes::total([count])
-                            .map(|count| Some(Field::Integer(count)))
+                            .map(|count| Some([Field::Integer(count)]))
                             .map_err(failed)
                     },
                 )?

@@ -141,8 +141,8 @@ pub fn tell_notes(notes: &[String], quiet: bool) {
 pub fn tell_left_out(rows: u64, columns: &str, quiet: bool) {
     match rows {
         0 => {}
-        1 => tell_notes(&[format!("1 row without a number in {columns} was left out of the sums")], quiet),
-        _ => tell_notes(&[format!("{rows} rows without a number in {columns} were left out of the sums")], quiet),
+        1 => tell_notes(&[format!("1 row without a number in {columns} was left out")], quiet),
+        _ => tell_notes(&[format!("{rows} rows without a number in {columns} were left out")], quiet),
     }
 }
 

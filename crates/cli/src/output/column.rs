@@ -29,6 +29,8 @@ pub enum ColumnType {
     Integer,
     /// Numbers.
     Number,
+    /// A number, or no value.
+    OptionalNumber,
     /// A whole number, a number, or no value.
     Sum,
 }
@@ -68,7 +70,7 @@ pub enum Field<'r> {
     Number(f64),
     /// The sum of whole numbers.
     Whole(i128),
-    /// No sum: an empty field, or `null` in JSON.
+    /// No value: an empty field, or `null` in JSON.
     Nothing,
 }
 

@@ -5,9 +5,9 @@
 //!  text      NAME: utf8
 //!  bytes     NAME: utf8, and NAME_bytes: binary; one of them has the field, the other is null
 //!  integer   NAME: uint64
-//!  number    NAME: float64
-//! sum       NAME: float64, and NAME_whole: decimal128(38, 0), the exact value, null unless all numbers were whole;
-//!           both are null if there were no numbers
+//!  number    NAME: float64; of optional numbers, null if there is none
+//!  sum       NAME: float64, and NAME_whole: decimal128(38, 0), the exact value, null unless all numbers were whole;
+//!            both are null if there were no numbers
 //! ```
 //!
 //! The schema is written before the first row, and a key may be any bytes. So a key that is not UTF-8 is stored in a
@@ -122,7 +122,7 @@ impl Gathered {
             ColumnType::Text => Gathered::Text(StringBuilder::new()),
             ColumnType::Bytes => Gathered::Bytes(StringBuilder::new(), BinaryBuilder::new()),
             ColumnType::Integer => Gathered::Integer(UInt64Builder::new()),
-            ColumnType::Number => Gathered::Number(Float64Builder::new()),
+            ColumnType::Number | ColumnType::OptionalNumber => Gathered::Number(Float64Builder::new()),
             ColumnType::Sum => Gathered::Sum(Float64Builder::new(), Decimal128Builder::new().with_data_type(WHOLE)),
         }
     }
@@ -146,6 +146,10 @@ impl Gathered {
             }
             (Gathered::Number(column), Field::Number(number)) => {
                 column.append_value(number);
+                0
+            }
+            (Gathered::Number(column), Field::Nothing) => {
+                column.append_null();
                 0
             }
             (Gathered::Sum(nearest, whole), field) => {
@@ -190,6 +194,7 @@ fn fields_of(column: &Column) -> Vec<arrow_schema::Field> {
         }
         ColumnType::Integer => vec![field(name, DataType::UInt64, false)],
         ColumnType::Number => vec![field(name, DataType::Float64, false)],
+        ColumnType::OptionalNumber => vec![field(name, DataType::Float64, true)],
         ColumnType::Sum => vec![field(name, DataType::Float64, true), field(&format!("{name}_whole"), WHOLE, true)],
     }
 }

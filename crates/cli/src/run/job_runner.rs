@@ -28,6 +28,9 @@ use crate::terminal::failure::Failure;
 use crate::terminal::messages::{line, tell};
 use crate::terminal::progress::{Besides, Terminal, Unit};
 
+/// The greatest number of fields in the rows of pairs.
+const FIELDS_MAX: usize = 6;
+
 /// A runner of one subcommand's jobs, which also reports on the last one.
 pub struct JobRunner<'o> {
     request: Request<'o>,
@@ -192,29 +195,34 @@ impl<'o> JobRunner<'o> {
     where
         for<'r> <J::Key as Datum>::Ref<'r>: Into<Field<'r>>,
     {
-        self.write_fields(job, ranking, |_| true, output, |_, count| Ok(Some(Field::Integer(count))))
+        self.write_fields(job, ranking, |_| true, output, |_, count| Ok(Some([Field::Integer(count)])))
     }
 
-    /// Does the same with a function for the second field of each row: `None` means no row, an error that no field
-    /// can hold the value.
-    pub fn write_fields<J: MapReduce>(
+    /// Does the same with a function for the fields behind the key of each row: `None` means no row, an error that no
+    /// field can hold the value.
+    pub fn write_fields<J: MapReduce, const FIELDS: usize>(
         &self,
         job: Job<'_, J>,
         ranking: &Ranking,
         is_row: impl Fn(<J::Value as Datum>::Ref<'_>) -> bool,
         mut output: Output,
-        mut field: impl FnMut(
+        mut fields: impl FnMut(
             <J::Key as Datum>::Ref<'_>,
             <J::Value as Datum>::Ref<'_>,
-        ) -> Result<Option<Field<'static>>, Failure>,
+        ) -> Result<Option<[Field<'static>; FIELDS]>, Failure>,
     ) -> Result<Summary, Failure>
     where
         for<'r> <J::Key as Datum>::Ref<'r>: Into<Field<'r>>,
     {
         let (mut written, mut failed) = (Ok(()), None);
         let summary = self.visit(job, ranking, is_row, |key, value| {
-            match field(key, value) {
-                Ok(Some(field)) => written = output.row(&[key.into(), field]),
+            match fields(key, value) {
+                Ok(Some(fields)) => {
+                    let mut row = [Field::Nothing; FIELDS_MAX];
+                    row[0] = key.into();
+                    row[1..=FIELDS].copy_from_slice(&fields);
+                    written = output.row(&row[..=FIELDS]);
+                }
                 Ok(None) => {}
                 Err(failure) => failed = Some(failure),
             }
