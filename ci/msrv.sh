@@ -1,8 +1,8 @@
 #!/bin/sh
 # Does everything compile with the oldest Rust that Cargo.toml names?
 #
-# rustup fetches that Rust if it is not installed. `make lint` asks less: clippy's lint `incompatible_msrv` finds functions of
-# the standard library that are too new, but not syntax.
+# rustup fetches that Rust if it is not installed. `make lint` asks less: clippy's lint `incompatible_msrv` finds
+# functions of the standard library that are too new, but not syntax.
 set -eu
 cd "$(dirname "$0")/.."
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

@@ -34,8 +34,8 @@ address() {
 thread() {
     sources=$(rustc +nightly --print sysroot)/lib/rustlib/src
     [ -d "$sources" ] || rustup component add rust-src --toolchain nightly
-    # One test after the other, because the sanitizer does not see system calls that rustix makes itself: it takes regions
-    # of two tests at one address for the same memory.
+    # One test after the other, because the sanitizer does not see system calls that rustix makes itself: it takes
+    # regions of two tests at one address for the same memory.
     export RUST_TEST_THREADS=1
     run thread -Zbuild-std --package gristmill-ring --package gristmill-page --tests
     # The test `process` is left out: the sanitizer's own thread forbids every fork.

@@ -201,7 +201,7 @@ impl<const N: usize> FirstLook<'_, N> {
         self.files.push(Places { places, width: Width(heading.line.len()), start: heading.bytes() });
         if self.first.is_none() {
             let width = Width(heading.line.len());
-            let is_whole = |row: &&ByteRecord| width.check(row.len(), row.iter().last() == Some(b"")).is_ok();
+            let is_whole = |row: &&ByteRecord| width.check(row.len(), row.iter().next_back() == Some(b"")).is_ok();
             self.first = heading.rows.iter().filter(is_whole).map(fields).find_map(|row| {
                 let numbers = row.map(|field| finite(&field).ok());
                 numbers.iter().all(Option::is_some).then(|| numbers.map(Option::unwrap_or_default))

@@ -105,7 +105,7 @@ impl MapReduce for DescribeBy {
     }
 }
 
-/// What [`DescribeBy`] finds of the numbers of a key. It is ordered by their count.
+/// The figures that [`DescribeBy`] finds for a key. They are ordered by their count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Described {
     numbers: Numbers,

@@ -137,8 +137,8 @@ fn sum_pairs(bytes: &[u8]) -> [u64; 5] {
     sums
 }
 
-/// Sums over two columns of CSV files. Numbers are summed relative to the first good pair, so that columns far from zero
-/// lose no digits. If `S` is [`BinnedSum`](crate::BinnedSum), neither the sums nor the line depend on the order of
+/// Sums over two columns of CSV files. Numbers are summed relative to the first good pair, so that columns far from
+/// zero lose no digits. If `S` is [`BinnedSum`](crate::BinnedSum), neither the sums nor the line depend on the order of
 /// the rows.
 ///
 /// As in SQL, a pair with an empty number is left out.
