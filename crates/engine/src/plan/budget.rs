@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::memory::shown;
 use crate::plan::arena::Arena;
 use crate::plan::known::Known;
-use crate::plan::settings::Buffer;
+use crate::plan::settings::{Buffer, PagePolicy};
 use crate::plan::splits::CHUNK_BYTES;
 use crate::plan::workers::Roles;
 use crate::spill::reduce_memory::ReduceMemory;
@@ -118,11 +118,23 @@ impl Budget {
             Buffer::Auto | Buffer::Array => 0,
         };
         let workers = roles.workers();
+        let pages_bytes = |arena: Arena| workers * arena.pages() * arena.page_bytes;
+        let (least, available) =
+            (pages_bytes(Arena { reserve_pages: 0, ..arena }) as u64, known.machine.available_bytes);
+        // Other pages take memory when they are used.
+        if settings.pages == PagePolicy::Prealloc && settings.memory_bytes.is_none() && least > available {
+            return Err(Error::Setting(format!(
+                "the pages that are faulted in before the first task take {}, and {} are available: set a smaller \
+                 Job::page_bytes, or fewer Job::partitions",
+                shown(least),
+                shown(available)
+            )));
+        }
         let with = |arena: Arena| {
             let needs = Needs {
                 workers,
                 reduce_workers: roles.reduce_workers,
-                pages_bytes: workers * arena.pages() * arena.page_bytes,
+                pages_bytes: pages_bytes(arena),
                 maps_bytes: map_at_once * (buffer_bytes + CHUNK_BYTES),
                 iterates: program.iterates,
                 keep_bytes: settings.keep_bytes.map(|bytes| bytes as usize),

@@ -132,6 +132,20 @@ fn arenas_have_a_reserve_if_there_is_memory() {
 }
 
 #[test]
+fn pages_that_memory_cannot_hold_are_not_faulted_in() {
+    // The kernel killed a job of three lines, whose pages took 24 GiB.
+    let machine = Resources { processors: Processors::within(2, None), nodes: &[], available_bytes: 20 << 30 };
+    let settings =
+        Settings { workers: Some(3), partitions: Some(4096), page_bytes: Some(1 << 20), ..Settings::default() };
+    let prealloc = Settings { pages: PagePolicy::Prealloc, ..settings.clone() };
+    let why = made(&prealloc, machine, 6, PROGRAM, None).expect_err("too many pages").to_string();
+    assert!(why.contains("take 24.") && why.contains("and 20.0 GiB are available"), "{why}");
+    made(&settings, machine, 6, PROGRAM, None).expect("pages that are not used take no memory");
+    let smaller = Settings { partitions: Some(1024), ..prealloc };
+    made(&smaller, machine, 6, PROGRAM, None).expect("6 GiB are there");
+}
+
+#[test]
 fn pages_of_many_workers_are_not_tiny() {
     // Sixteen workers had pages of 4 KiB: 13 % more processor time for sums by key than with 16 KiB.
     let machine = Resources { processors: Processors::within(16, None), nodes: &[], available_bytes: 1 << 36 };
