@@ -76,8 +76,9 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let run = |command: Command| {
-        // A container may be without it.
-        if !Path::new("/proc/self").exists() {
+        // A container may be without it. The others start no process.
+        let starts = !matches!(command.program, Subcommands::History(_) | Subcommands::Completions(_));
+        if starts && !Path::new("/proc/self").exists() {
             terminal::messages::tell(format_args!(
                 "/proc is not mounted, where processes are watched: mount -t proc proc /proc"
             ));

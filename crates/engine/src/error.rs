@@ -500,6 +500,10 @@ fn advice(source: &io::Error) -> &'static str {
         Some(Errno::MFILE) => {
             ": raise the limit of open files of this process (ulimit -n), or take fewer workers (Job::workers)"
         }
+        Some(Errno::AGAIN) => {
+            ": raise the limit of processes of this user (ulimit -u) or of the container (pids.max), or take fewer workers \
+             (Job::workers)"
+        }
         Some(Errno::NFILE) => {
             ": the system has too many open files; end other programs, or take fewer workers (Job::workers)"
         }
@@ -606,6 +610,7 @@ mod tests {
         assert!(told(Errno::MFILE).ends_with(
             "raise the limit of open files of this process (ulimit -n), or take fewer workers (Job::workers)"
         ));
+        assert!(told(Errno::AGAIN).contains("limit of processes of this user (ulimit -u)"));
         assert!(!told(Errno::PERM).contains("fewer workers"));
     }
 }

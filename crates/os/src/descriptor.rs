@@ -1,7 +1,21 @@
-//! File descriptors that another part of this process knows by number, such as an interpreter.
+//! File descriptors of processes, and those that another part of this process knows by number, such as an interpreter.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// Opens the descriptor of a process, which no later process with the same number can be taken for.
+pub(crate) fn of_process(pid: Pid) -> io::Result<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| match errno {
+        Errno::NOSYS | Errno::PERM => io::Error::new(
+            io::Error::from(errno).kind(),
+            format!("pidfd_open: {errno}: this needs Linux 5.3 or later, and a container that permits it (seccomp)"),
+        ),
+        _ => errno.into(),
+    })
+}
 
 /// Returns a new descriptor for the file that the number `of` stands for; programs that are executed do not get it.
 ///

@@ -42,6 +42,7 @@ claims![
     a_second_thread_forbids_the_fork,
     a_joined_thread_does_not_forbid_the_fork,
     a_fork_that_the_kernel_refuses_is_an_error,
+    a_kernel_without_descriptors_of_processes_is_named,
     a_futex_wakes_another_process,
     no_wake_up_is_lost_between_processes,
     a_ringer_killed_at_any_moment_leaves_nobody_asleep,
@@ -138,6 +139,40 @@ fn discarded_memory_reads_zero_in_every_process() {
     // SAFETY: inside the page area, and the only other process that uses it has ended.
     let left = [0, 1, 2, 3].map(|page| unsafe { byte(page * OS_PAGE).read_volatile() });
     assert_eq!(left, [1, 0, 0, 1]);
+}
+
+/// Lets this process get an error for a system call, as from an old kernel or in a container.
+fn refuse(call: libc::c_long, errno: i32) {
+    let instruction =
+        |code: u32, jump: [u8; 2], k: u32| libc::sock_filter { code: code as u16, jt: jump[0], jf: jump[1], k };
+    let mut filter = [
+        // The number of the call is the first word.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, [0, 0], 0),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, [0, 1], call as u32),
+        instruction(libc::BPF_RET | libc::BPF_K, [0, 0], libc::SECCOMP_RET_ERRNO | errno as u32),
+        instruction(libc::BPF_RET | libc::BPF_K, [0, 0], libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, which outlives the calls.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program)
+    };
+    assert_eq!(done, 0);
+}
+
+/// Before Linux 5.3, and in old containers, a job ended with "Function not implemented (os error 38)", and nothing said
+/// what was missing.
+fn a_kernel_without_descriptors_of_processes_is_named() {
+    for errno in [libc::ENOSYS, libc::EPERM] {
+        let mut worker = fork_worker(|| {
+            refuse(libc::SYS_pidfd_open, errno);
+            let error = fork_worker(|| 0).expect_err("refused").to_string();
+            i32::from(!error.contains("pidfd_open") || !error.contains("this needs Linux 5.3 or later"))
+        })
+        .unwrap();
+        assert_eq!(worker.wait().unwrap(), Death::Exited(0));
+    }
 }
 
 fn an_exit_status_is_told() {

@@ -156,7 +156,7 @@ fn discarded_pages_come_back_empty_and_kept_ones_as_they_were() {
 
 #[test]
 fn populated_arenas_are_written_without_faults() {
-    let pages = pages(3, 256);
+    let pages = pages(7, 256);
     let faults_of = |slot: usize, populated: bool| {
         let (mut sender, _) = pages.claim(slot);
         if populated {
@@ -168,9 +168,11 @@ fn populated_arenas_are_written_without_faults() {
         }
         gristmill_os::usage::Usage::of_thread().minor_faults - before
     };
-    // Compared, because a sanitizer adds faults of its own to both; the first slot is there to warm up.
+    // Compared, because a sanitizer adds faults of its own to both; the first slot is there to warm up. The least of
+    // three, because a busy machine adds some, too.
     faults_of(0, true);
-    let (populated, fresh) = (faults_of(1, true), faults_of(2, false));
+    let populated = (1..4).map(|slot| faults_of(slot, true)).min().expect("three");
+    let fresh = (4..7).map(|slot| faults_of(slot, false)).min().expect("three");
     assert!(populated + 200 < fresh, "{populated} faults for 256 populated pages, {fresh} for fresh ones");
 }
 

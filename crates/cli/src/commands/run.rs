@@ -29,7 +29,9 @@ folder = sys.path.pop(0)
 try:
     from gristmill.__main__ import main
 except ModuleNotFoundError as error:
-    sys.exit(f'gristmill run: {error}: {sys.executable} needs the package; in a clone of Gristmill: pip install .')
+    here = sys.executable or 'python3'
+    sys.exit(f'gristmill run: {error}: the package is not installed for {here}. Install it there, or put the python3 that '
+             'has it first in PATH')
 sys.path.insert(0, folder)
 sys.exit(main(sys.argv[1:]))
 ";

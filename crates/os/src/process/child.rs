@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open, pidfd_send_signal,
-    set_parent_process_death_signal, waitpid,
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_send_signal, set_parent_process_death_signal,
+    waitpid,
 };
 
 use crate::allocations;
 use crate::cgroup::oom_kills;
+use crate::descriptor;
 use crate::ended::{Ended, become_worker, new_number};
 use crate::process::death::Death;
 use crate::signals::{dispose, empty_set, set_mask};
@@ -221,7 +222,7 @@ pub struct Child {
 impl Child {
     /// Opens the process descriptor of a new child, or ends the child if that fails.
     fn adopt(pid: Pid, number: u32, oom_kills_before: OomKills) -> io::Result<Child> {
-        match pidfd_open(pid, PidfdFlags::empty()) {
+        match descriptor::of_process(pid) {
             Ok(pidfd) => Ok(Child {
                 pid,
                 number,
@@ -234,7 +235,7 @@ impl Child {
             Err(error) => {
                 let _ = kill_process(pid, Signal::KILL);
                 let _ = waitpid(Some(pid), WaitOptions::empty());
-                Err(error.into())
+                Err(error)
             }
         }
     }

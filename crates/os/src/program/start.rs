@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 use std::thread;
 
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getrlimit, kill_process, pidfd_open,
-    setrlimit, setsid, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getrlimit, kill_process, setrlimit, setsid, waitid,
 };
 
+use crate::descriptor;
 use crate::signals::{dispose, empty_set, set_mask};
 
 /// The limit on open files before it was raised.
@@ -127,7 +127,7 @@ pub fn start(
         None => command.spawn()?,
     };
     let pid = Pid::from_raw(child.id() as i32).expect("a process has a number");
-    Ok(Start { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
+    Ok(Start { pid, pidfd: descriptor::of_process(pid)? })
 }
 
 /// Starts a program that waits at its gate, the other end of `ours`, until `attach` has been called. Starting returns
@@ -266,7 +266,7 @@ mod tests {
         let starting = AssertUnwindSafe(|| start(Command::new("true"), &tell, b"", &[], Some(&mut attach)));
         catch_unwind(starting).expect_err("it panics");
         let pid = held.expect("it was there");
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).expect("not reaped");
+        let pidfd = descriptor::of_process(pid).expect("not reaped");
         poll(&[pidfd.as_fd()], None).expect("it ends");
         assert_eq!(now_ended(pid).expect("a child").and_then(|status| status.signal()), Some(9));
         reap(pid).expect("it has ended");
