@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     2
     """
     if arguments[:1] in (["--help"], ["-h"], ["--version"]):
-        print(version() if arguments[0] == "--version" else _USAGE)
+        print(f"gristmill {version()}" if arguments[0] == "--version" else _USAGE)
         return 0
     try:
         settings, (file, *rest) = _parsed(list(arguments))

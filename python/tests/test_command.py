@@ -64,6 +64,6 @@ def test_what_makes_no_sense_is_said(arguments: list[str], complaint: str) -> No
 
 def test_its_version_and_its_help_are_printed() -> None:
     """`--version` was taken for a setting without a value."""
-    assert run("--version") == (0, f"{gm.__version__}\n", "")
+    assert run("--version") == (0, f"gristmill {gm.__version__}\n", "")
     status, printed, said = run("--help")
     assert status == 0 and printed.startswith("usage: gristmill run") and said == ""

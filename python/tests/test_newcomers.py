@@ -266,3 +266,31 @@ def test_a_class_with_a_hash_of_its_own_is_no_plain_key() -> None:
     assert len({Hashed(1): 1, 1: 2}) == 2
     with pytest.raises(gm.PlanError, match="Hashed.*gm.register_key"):
         gm.from_iterable([Hashed(1), 1]).distinct().collect()
+
+
+def test_a_folder_that_was_deleted_is_no_matter_for_jobs_without_files(tmp_path: Path) -> None:
+    # The import of the package raised FileNotFoundError.
+    program = "import os; os.rmdir(os.getcwd()); import gristmill as gm; print(gm.range(3).map(str).collect())"
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path / "gone", timeout=60, capture_output=True, text=True, check=True)
+    assert done.stdout == "['0', '1', '2']\n"
+
+
+def test_a_subinterpreter_runs_jobs(tmp_path: Path) -> None:
+    # The process of the job ended with "Fatal Python error", because only the main interpreter may fork.
+    inner = f"""
+import gristmill as gm
+open({str(tmp_path / "found")!r}, "w").write(str(gm.range(3).map(lambda n: n * n).collect()))
+"""
+    program = f"""
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters
+    print(_interpreters.run_string(_interpreters.create("legacy"), {inner!r}))
+else:
+    import _xxsubinterpreters
+    print(_xxsubinterpreters.run_string(_xxsubinterpreters.create(isolated=False), {inner!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, text=True)
+    assert (tmp_path / "found").exists(), done
+    assert (tmp_path / "found").read_text() == "[0, 1, 4]"

@@ -20,8 +20,17 @@ if TYPE_CHECKING:
 
 known_as(__name__, "gristmill.settings")
 
+
+def current_folder() -> str:
+    """The current folder; nothing if it was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 #: The folder in which the program was when it imported this package: modules may have come from there.
-FOLDER = os.getcwd()
+FOLDER = current_folder()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _ENGINES = {
     "local": ("gristmill.engines.local", "{}"),
     "machine": (
         "gristmill.engines.machine.job",
-        'the native part of gristmill is missing ({}); gm.configure(engine="local") runs jobs in this process',
+        'the native part of gristmill cannot be loaded ({}); gm.configure(engine="local") runs jobs in this process',
     ),
     "spark": ("gristmill.engines.spark.job", "jobs on Spark need what is missing here ({}): pip install 'gristmill[spark]'"),
 }

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import functools
+import importlib
 import os
 import pickle
 import signal
@@ -30,7 +32,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...base.errors import PACKAGE, GristmillError, PlanError, ResourceError
-from ...base.settings import FOLDER, Settings
+from ...base.settings import FOLDER, Settings, current_folder
 from ...plan.stages import Stage
 from . import logs, process, surroundings, unpicklable
 from .channel import give, received, taken
@@ -94,7 +96,8 @@ class Started:
 
 def start(stage: Stage, settings: Settings, stream: Stream | None = None) -> Started:
     """Starts a job, whose records go to `stream` if there is one."""
-    started = _fork(stage, settings, stream) if threads() == 1 else _of_this_process().start(stage, settings, stream)
+    forks = threads() == 1 and _is_of_the_process()
+    started = _fork(stage, settings, stream) if forks else _of_this_process().start(stage, settings, stream)
     if stream is not None:
         stream.started()
     return started
@@ -194,7 +197,7 @@ class _Starter:
     def _job(self, settings: Settings, stream: Stream | None, talk: Callable[[socket.socket], bool]) -> Started | None:
         """Starts the process of a job, which `talk` gives what it needs; `None` if it gives up."""
         wanted = None if stream is None else stream.wanted()
-        around = pickle.dumps((os.getcwd(), _paths(), getattr(sys, "argv", []), _environment(), logs.levels(), surroundings.state(), wanted))
+        around = pickle.dumps((current_folder(), _paths(), getattr(sys, "argv", []), _environment(), logs.levels(), surroundings.state(), wanted))
         read, write = _pipe()
         entries = Entries()
         ours, theirs = socket.socketpair()
@@ -257,6 +260,16 @@ class _Starter:
         return answer == b"runs"
 
 
+@functools.cache
+def _is_of_the_process() -> bool:
+    """Whether this interpreter is the one that the process began with. Only that one may fork."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        with suppress(ImportError):
+            interpreters = importlib.import_module(name)
+            return bool(interpreters.get_current() == interpreters.get_main())
+    return True
+
+
 def _paths() -> list[str]:
     """Where modules are looked for, in this process.
 
@@ -264,7 +277,7 @@ def _paths() -> list[str]:
     yet never comes from there.
     """
     here = [path or FOLDER for path in sys.path]
-    return [*here, os.getcwd()] if "" in sys.path else here
+    return [*here, current_folder()] if "" in sys.path else here
 
 
 def _environment() -> dict[str, str]:
