@@ -63,6 +63,21 @@ for path in "$PWD=/gristmill" "$unpacked=/gristmill" "$CARGO_TARGET_DIR=/build" 
     remap="$remap --remap-path-prefix=$path"
     CFLAGS="$CFLAGS -ffile-prefix-map=$path"
 done
+# The pages of a clone refer to each other; of those that lie alone, only the text is left of such a reference.
+alone() { # alone FOLDER
+    python3 - "$1"/*.md <<'END'
+import pathlib, re, sys
+
+for name in sys.argv[1:]:
+    page = pathlib.Path(name)
+
+    def reference(found):
+        target = found[2].partition("#")[0]
+        return found[0] if re.match("[a-z]+:", found[2]) or target == "" or (page.parent / target).exists() else found[1]
+
+    page.write_text(re.sub(r"(?<!!)\[([^\[\]]*)\]\(([^()\s]+)\)", reference, page.read_text()))
+END
+}
 pack() { # pack ARCHIVE FOLDER: an archive that depends on nothing but the files
     tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --directory "${2%/*}" "${2##*/}" |
         gzip --no-name --best >"$1"
@@ -79,7 +94,8 @@ mkdir -p "$folder/man" "$folder/completions"
 strip -o "$folder/gristmill" "$binary"
 "$folder/gristmill" completions --man "$folder/man"
 for shell in bash zsh fish; do "$folder/gristmill" completions "$shell" >"$folder/completions/gristmill.$shell"; done
-cp -r README.md LICENSE LICENSES THIRD-PARTY.md CHANGELOG.md docs/command.md "$folder"
+cp -r LICENSE LICENSES THIRD-PARTY.md CHANGELOG.md docs/install.md docs/command.md docs/options.md "$folder"
+alone "$folder"
 pack "$made/gristmill-$name-${host%%-*}-linux.tar.gz" "$folder"
 
 # 3. The same for Debian and what comes from it.
@@ -93,7 +109,8 @@ for page in "$folder"/man/*; do gzip --no-name --best <"$page" >"$root/usr/share
 cp "$folder/completions/gristmill.bash" "$root/usr/share/bash-completion/completions/gristmill"
 cp "$folder/completions/gristmill.zsh" "$root/usr/share/zsh/vendor-completions/_gristmill"
 cp "$folder/completions/gristmill.fish" "$root/usr/share/fish/vendor_completions.d/gristmill.fish"
-cp THIRD-PARTY.md docs/command.md "$root/usr/share/doc/gristmill"
+cp THIRD-PARTY.md docs/command.md docs/options.md "$root/usr/share/doc/gristmill"
+alone "$root/usr/share/doc/gristmill"
 gzip --no-name --best <CHANGELOG.md >"$root/usr/share/doc/gristmill/changelog.gz"
 cat >"$root/usr/share/doc/gristmill/copyright" <<END
 Gristmill is used under the Apache License 2.0, /usr/share/common-licenses/Apache-2.0.
@@ -141,13 +158,14 @@ fi
         -C spark="${sparks#:}" "$unpacked"
 } >"$work/python.log" 2>&1 || { tail -n 30 "$work/python.log" >&2; exit 1; }
 
-# 6. What is in the command, for those who must know (CycloneDX).
-say 'the list of components'
+# 6. What is in the command, and in the module of the wheel, for those who must know (CycloneDX).
+say 'the lists of components'
 [ -x "$tools/bin/cargo-cyclonedx" ] ||
     CFLAGS='' cargo install --quiet --locked --root "$tools" --target-dir "$tools/build" cargo-cyclonedx@0.5.7
-PATH=$tools/bin:$PATH cargo cyclonedx --quiet --format json --manifest-path crates/cli/Cargo.toml --features columnar --override-filename "$name"
-# It has the time and the path of the build, a random number, and no C library.
-python3 - "crates/cli/$name.json" "$PWD" "$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)" >"$made/gristmill-$name.cdx.json" <<'END'
+list() { # list CRATE NAME [OPTION...]
+    PATH=$tools/bin:$PATH cargo cyclonedx --quiet --format json --manifest-path "crates/$1/Cargo.toml" --override-filename "$2" "${@:3}"
+    # It has the time and the path of the build, a random number, and no C library.
+    python3 - "crates/$1/$2.json" "$PWD" "$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)" >"$made/$2.cdx.json" <<'END'
 import datetime, json, os, sys, uuid
 
 file, folder, glibc = sys.argv[1:]
@@ -157,9 +175,13 @@ moment = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), d
 listed["metadata"]["timestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 listed["serialNumber"] = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(listed['components'], sort_keys=True))}"
 licence = [{"expression": "LGPL-2.1-or-later"}]
-listed["components"].append({"type": "library", "bom-ref": "glibc", "name": "glibc", "version": glibc, "licenses": licence})
+if "crates/cli" in file:
+    listed["components"].append({"type": "library", "bom-ref": "glibc", "name": "glibc", "version": glibc, "licenses": licence})
 print(json.dumps(listed, indent=2))
 END
+}
+list cli "gristmill-$name" --features columnar
+list python "gristmill-python-$name"
 
 (cd "$made" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
 echo "$made:"
