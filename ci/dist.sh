@@ -94,7 +94,7 @@ mkdir -p "$folder/man" "$folder/completions"
 strip -o "$folder/gristmill" "$binary"
 "$folder/gristmill" completions --man "$folder/man"
 for shell in bash zsh fish; do "$folder/gristmill" completions "$shell" >"$folder/completions/gristmill.$shell"; done
-cp -r LICENSE LICENSES THIRD-PARTY.md CHANGELOG.md docs/install.md docs/command.md docs/options.md "$folder"
+cp -r LICENSE LICENSES THIRD-PARTY.md CHANGELOG.md docs/*.md docs/*.svg "$folder"
 alone "$folder"
 pack "$made/gristmill-$name-${host%%-*}-linux.tar.gz" "$folder"
 
@@ -109,7 +109,7 @@ for page in "$folder"/man/*; do gzip --no-name --best <"$page" >"$root/usr/share
 cp "$folder/completions/gristmill.bash" "$root/usr/share/bash-completion/completions/gristmill"
 cp "$folder/completions/gristmill.zsh" "$root/usr/share/zsh/vendor-completions/_gristmill"
 cp "$folder/completions/gristmill.fish" "$root/usr/share/fish/vendor_completions.d/gristmill.fish"
-cp THIRD-PARTY.md docs/command.md docs/options.md "$root/usr/share/doc/gristmill"
+cp THIRD-PARTY.md docs/*.md docs/*.svg "$root/usr/share/doc/gristmill"
 alone "$root/usr/share/doc/gristmill"
 gzip --no-name --best <CHANGELOG.md >"$root/usr/share/doc/gristmill/changelog.gz"
 cat >"$root/usr/share/doc/gristmill/copyright" <<END
