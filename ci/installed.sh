@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD
-made=$(cd "${1:?the folder that ci/dist.sh has made}" && pwd)
+made=$(cd "${1:?the folder that ci/dist.sh has made}" && pwd -P)
 shift
 [ $# -gt 0 ] || set -- archive debian wheel source jar
 work=$(mktemp -d)
