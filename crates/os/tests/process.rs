@@ -161,8 +161,8 @@ fn refuse(call: libc::c_long, errno: i32) {
     assert_eq!(done, 0);
 }
 
-/// Before Linux 5.3, and in old containers, a job ended with "Function not implemented (os error 38)", and nothing said
-/// what was missing.
+/// Before Linux 5.3, and in old containers, a job ended with "Function not implemented (os error 38)", without naming
+/// the function.
 fn a_kernel_without_descriptors_of_processes_is_named() {
     for errno in [libc::ENOSYS, libc::EPERM] {
         let mut worker = fork_worker(|| {

@@ -200,7 +200,7 @@ impl GroupBy {
         Ok(summary)
     }
 
-    /// Writes what is known of the numbers of each key, and reports the number of rows without a number.
+    /// Writes count, mean, standard deviation and extremes of each key, and reports how many rows have no number.
     fn write_figures(
         &self,
         program: &DescribeBy,
