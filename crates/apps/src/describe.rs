@@ -7,8 +7,7 @@ use gristmill::{Aggregate, Bytes, Chunk, Datum, Emit, Input, Job, MapReduce, Pro
 
 use crate::columns::Column;
 use crate::error::Result;
-use crate::fields::Fields;
-use crate::group_by::{Rows, SumBy};
+use crate::group_by::{KeyedNumbers, SumBy};
 use crate::heading::Dialect;
 use crate::number::{Overflow, finite};
 use crate::sum::RowsLeftOut;
@@ -32,10 +31,7 @@ use crate::sum::RowsLeftOut;
 /// assert_eq!((apples.count(), apples.figures()?), (2, [Some(3.0), Some(2f64.sqrt()), Some(2.0), Some(4.0)]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct DescribeBy {
-    rows: Rows<2>,
-    strict: bool,
-}
+pub struct DescribeBy(KeyedNumbers);
 
 impl DescribeBy {
     /// Groups CSV rows by column `by` and describes column `number`.
@@ -43,34 +39,29 @@ impl DescribeBy {
     /// # Errors
     /// A column that does not exist or that files name differently; an empty input.
     pub fn csv(input: &mut Input, dialect: &Dialect, by: Column, number: Column) -> Result<DescribeBy> {
-        let rows = Rows::csv(input, dialect, &[by, number], [false, true])?;
-        Ok(DescribeBy { rows, strict: false })
+        KeyedNumbers::csv(input, dialect, by, number).map(DescribeBy)
     }
 
     /// Groups objects, one per line, by field `by` and describes field `number`.
     pub fn json_lines(by: String, number: String) -> DescribeBy {
-        let fields = Fields { names: [by, number], nulls: [false, true], numbers: [false, true] };
-        DescribeBy { rows: Rows::Json(fields), strict: false }
+        DescribeBy(KeyedNumbers::json_lines(by, number))
     }
 
     /// Refuses rows whose number is empty, like those whose number is malformed.
     pub fn strict(mut self, strict: bool) -> DescribeBy {
-        self.strict = strict;
-        if let Rows::Json(fields) = &mut self.rows {
-            fields.nulls[1] = !strict;
-        }
+        self.0.strict(strict);
         self
     }
 
     /// Guesses about the input, one sentence each, for the caller to show.
     pub fn notes(&self) -> &[String] {
-        self.rows.notes()
+        self.0.notes()
     }
 
     /// Makes the job over the rows of `input`. A row without the field, or whose field is not a finite number, ends
     /// the job with an error that names file, line, and field.
     pub fn job(&self, input: Input) -> Job<'_, DescribeBy> {
-        Job::new(self, input).records(self.rows.records())
+        Job::new(self, input).records(self.0.records())
     }
 }
 
@@ -83,18 +74,10 @@ impl MapReduce for DescribeBy {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, Described>) -> Result<(), ProgramError> {
-        let mut rows = 0;
-        self.rows.for_each(chunk, |[key, field]| {
-            if key == SumBy::LEFT_OUT {
-                return Err((0, "this key is kept for the count of rows without a number".to_owned()));
-            }
-            match finite(field) {
-                Ok(number) => out.add(key, number),
-                Err(_) if !self.strict && field.trim_ascii().is_empty() => {
-                    rows += 1;
-                    out.emit(key, Described::default());
-                }
-                Err(why) => return Err((1, why)),
+        let rows = self.0.for_each(chunk, |key, number| {
+            match number {
+                Some(number) => out.add(key, finite(number)?),
+                None => out.emit(key, Described::default()),
             }
             Ok(())
         })?;

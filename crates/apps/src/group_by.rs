@@ -94,6 +94,61 @@ impl<const N: usize> Rows<N> {
     }
 }
 
+/// Rows that each have a key, and a number that may be empty.
+pub(crate) struct KeyedNumbers {
+    rows: Rows<2>,
+    strict: bool,
+}
+
+impl KeyedNumbers {
+    pub fn csv(input: &mut Input, dialect: &Dialect, by: Column, number: Column) -> Result<KeyedNumbers> {
+        Ok(KeyedNumbers { rows: Rows::csv(input, dialect, &[by, number], [false, true])?, strict: false })
+    }
+
+    pub fn json_lines(by: String, number: String) -> KeyedNumbers {
+        let fields = Fields { names: [by, number], nulls: [false, true], numbers: [false, true] };
+        KeyedNumbers { rows: Rows::Json(fields), strict: false }
+    }
+
+    pub fn strict(&mut self, strict: bool) {
+        self.strict = strict;
+        if let Rows::Json(fields) = &mut self.rows {
+            fields.nulls[1] = !strict;
+        }
+    }
+
+    pub fn notes(&self) -> &[String] {
+        self.rows.notes()
+    }
+
+    pub fn records(&self) -> Records {
+        self.rows.records()
+    }
+
+    /// Calls `take` with the key and the number of each row, and again with `None` where the number was refused because
+    /// it is empty. Returns how many rows these were. They are an error if the numbers are strict.
+    #[inline(always)]
+    pub fn for_each(
+        &self,
+        chunk: &Chunk<'_>,
+        mut take: impl FnMut(&[u8], Option<&[u8]>) -> Result<(), String>,
+    ) -> Result<u64, ProgramError> {
+        let mut left_out = 0;
+        self.rows.for_each(chunk, |[key, number]| {
+            if key == SumBy::LEFT_OUT {
+                return Err((0, "this key is kept for the count of rows without a number".to_owned()));
+            }
+            let mut taken = take(key, Some(number));
+            if taken.is_err() && !self.strict && number.trim_ascii().is_empty() {
+                left_out += 1;
+                taken = take(key, None);
+            }
+            taken.map_err(|why| (1, why))
+        })?;
+        Ok(left_out)
+    }
+}
+
 /// Sums one field over all rows that agree in another: rows of CSV files, or JSON lines. Sums of whole numbers are
 /// exact. Sums of fractions are rounded after each addition, unless they are [`reproducible`](SumBy::reproducible).
 /// In JSON, a key is a string, a number or a boolean as written, and the number may be quoted.
@@ -121,8 +176,7 @@ impl<const N: usize> Rows<N> {
 /// # Ok::<(), gristmill_apps::Error>(())
 /// ```
 pub struct SumBy<S = RoundedSum> {
-    rows: Rows<2>,
-    strict: bool,
+    numbers: KeyedNumbers,
     sums: PhantomData<fn() -> S>,
 }
 
@@ -135,41 +189,36 @@ impl SumBy {
     /// # Errors
     /// A column that does not exist or that files name differently; an empty input.
     pub fn csv(input: &mut Input, dialect: &Dialect, by: Column, sum: Column) -> Result<SumBy> {
-        let rows = Rows::csv(input, dialect, &[by, sum], [false, true])?;
-        Ok(SumBy { rows, strict: false, sums: PhantomData })
+        Ok(SumBy { numbers: KeyedNumbers::csv(input, dialect, by, sum)?, sums: PhantomData })
     }
 
     /// Groups objects, one per line, by field `by` and sums field `sum`.
     pub fn json_lines(by: String, sum: String) -> SumBy {
-        let fields = Fields { names: [by, sum], nulls: [false, true], numbers: [false, true] };
-        SumBy { rows: Rows::Json(fields), strict: false, sums: PhantomData }
+        SumBy { numbers: KeyedNumbers::json_lines(by, sum), sums: PhantomData }
     }
 
     /// Makes the sums of fractions independent of the order of their numbers. This takes about a fifth more time.
     pub fn reproducible(self) -> SumBy<BinnedSum> {
-        SumBy { rows: self.rows, strict: self.strict, sums: PhantomData }
+        SumBy { numbers: self.numbers, sums: PhantomData }
     }
 }
 
 impl<S: Sum> SumBy<S> {
     /// Refuses rows whose number is empty, like those whose number is malformed.
     pub fn strict(mut self, strict: bool) -> SumBy<S> {
-        self.strict = strict;
-        if let Rows::Json(fields) = &mut self.rows {
-            fields.nulls[1] = !strict;
-        }
+        self.numbers.strict(strict);
         self
     }
 
     /// Guesses about the input, one sentence each, for the caller to show.
     pub fn notes(&self) -> &[String] {
-        self.rows.notes()
+        self.numbers.notes()
     }
 
     /// Makes the job over the rows of `input`. A row without the field, or whose field is not a finite number, ends
     /// the job with an error that names file, line, and field.
     pub fn job(&self, input: Input) -> Job<'_, SumBy<S>> {
-        Job::new(self, input).records(self.rows.records())
+        Job::new(self, input).records(self.numbers.records())
     }
 }
 
@@ -182,19 +231,8 @@ impl<S: Sum> MapReduce for SumBy<S> {
     }
 
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, S>) -> Result<(), ProgramError> {
-        let mut left_out = 0;
-        self.rows.for_each(chunk, |[key, field]| {
-            if key == SumBy::LEFT_OUT {
-                return Err((0, "this key is kept for the count of rows without a number".to_owned()));
-            }
-            match Number::of(field) {
-                Ok(number) => out.emit(key, number.into()),
-                Err(_) if !self.strict && field.trim_ascii().is_empty() => {
-                    left_out += 1;
-                    out.emit(key, S::default());
-                }
-                Err(why) => return Err((1, why)),
-            }
+        let left_out = self.numbers.for_each(chunk, |key, number| {
+            out.emit(key, number.map(Number::of).transpose()?.map_or_else(S::default, S::from));
             Ok(())
         })?;
         if left_out > 0 {

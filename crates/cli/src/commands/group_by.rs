@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use gristmill::{Input, Summary};
-use gristmill_apps::{Column, CountBy, DescribeBy, Described, Number, NumberPairs, Sum, SumBy};
+use gristmill::{Bytes, Datum, Input, Job, MapReduce, Summary};
+use gristmill_apps::{Column, CountBy, DescribeBy, Described, Number, NumberPairs, RowsLeftOut, Sum, SumBy};
 
 use crate::options::inputs::INPUT;
 use crate::options::tables::{Contents, Tables, tell_left_out, tell_notes};
@@ -166,7 +166,7 @@ impl GroupBy {
         self.write_sums_of(&program, input, runs, column, output)
     }
 
-    /// Writes the sum of each key, and reports the number of rows without a number.
+    /// Writes the sum of each key.
     fn write_sums_of<S: Sum>(
         &self,
         program: &SumBy<S>,
@@ -175,32 +175,27 @@ impl GroupBy {
         column: &str,
         output: Output,
     ) -> Result<Summary, Failure> {
-        let quiet = self.common.job.quiet;
-        tell_notes(program.notes(), quiet);
-        let mut left_out = 0;
-        let is_row = |sum: S| sum.rows_left_out().is_none();
-        let job = program.job(input);
-        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], sum: S| {
-            if let Some(counted) = sum.rows_left_out() {
-                left_out = counted.rows;
-                runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });
-                return Ok(None);
-            }
-            let field = match sum
-                .value()
-                .map_err(|why| too_large(format_args!("key {:?}", String::from_utf8_lossy(key)), why))?
-            {
-                None => Field::Nothing,
-                Some(Number::Whole(value)) => Field::Whole(value),
-                Some(Number::Fraction(value)) => Field::Number(value),
-            };
-            Ok(Some([field]))
-        })?;
-        tell_left_out(left_out, column, quiet);
-        Ok(summary)
+        tell_notes(program.notes(), self.common.job.quiet);
+        self.write_numbers(
+            program.job(input),
+            runs,
+            column,
+            output,
+            |sum| sum.rows_left_out(),
+            |key, sum| {
+                let value = sum
+                    .value()
+                    .map_err(|why| too_large(format_args!("key {:?}", String::from_utf8_lossy(key)), why))?;
+                Ok([match value {
+                    None => Field::Nothing,
+                    Some(Number::Whole(value)) => Field::Whole(value),
+                    Some(Number::Fraction(value)) => Field::Number(value),
+                }])
+            },
+        )
     }
 
-    /// Writes count, mean, standard deviation and extremes of each key, and reports how many rows have no number.
+    /// Writes count, mean, standard deviation and extremes of each key.
     fn write_figures(
         &self,
         program: &DescribeBy,
@@ -209,16 +204,8 @@ impl GroupBy {
         column: &str,
         output: Output,
     ) -> Result<Summary, Failure> {
-        let quiet = self.common.job.quiet;
-        tell_notes(program.notes(), quiet);
-        let (mut left_out, is_row) = (0, |described: Described| described.rows_left_out().is_none());
-        let job = program.job(input);
-        let summary = runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], described: Described| {
-            if let Some(counted) = described.rows_left_out() {
-                left_out = counted.rows;
-                runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });
-                return Ok(None);
-            }
+        tell_notes(program.notes(), self.common.job.quiet);
+        self.write_numbers(program.job(input), runs, column, output, Described::rows_left_out, |key, described| {
             let figures = described.figures().map_err(|why| {
                 too_large(
                     format_args!("the mean or the standard deviation of key {:?}", String::from_utf8_lossy(key)),
@@ -226,9 +213,37 @@ impl GroupBy {
                 )
             })?;
             let [mean, std, min, max] = figures.map(|figure| figure.map_or(Field::Nothing, Field::Number));
-            Ok(Some([Field::Integer(described.count()), mean, std, min, max]))
-        })?;
-        tell_left_out(left_out, column, quiet);
+            Ok([Field::Integer(described.count()), mean, std, min, max])
+        })
+    }
+
+    /// Writes what `fields` makes of each key and its value, and tells how many rows have no number. One value counts
+    /// these; `left_out` knows it.
+    fn write_numbers<P, V, const FIELDS: usize>(
+        &self,
+        job: Job<'_, P>,
+        runs: &JobRunner<'_>,
+        column: &str,
+        output: Output,
+        left_out: impl Fn(V) -> Option<RowsLeftOut>,
+        fields: impl Fn(&[u8], V) -> Result<[Field<'static>; FIELDS], Failure>,
+    ) -> Result<Summary, Failure>
+    where
+        V: Copy + for<'r> Datum<Ref<'r> = V>,
+        P: MapReduce<Key = Bytes, Value = V>,
+    {
+        let mut rows = 0;
+        let is_row = |value| left_out(value).is_none();
+        let summary =
+            runs.write_fields(job, &self.ranking, is_row, output, |key: &[u8], value: V| match left_out(value) {
+                Some(counted) => {
+                    rows = counted.rows;
+                    runs.leave_out(Besides { pairs: counted.pairs, keys: 1 });
+                    Ok(None)
+                }
+                None => fields(key, value).map(Some),
+            })?;
+        tell_left_out(rows, column, self.common.job.quiet);
         Ok(summary)
     }
 
