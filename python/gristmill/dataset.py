@@ -20,7 +20,7 @@ from .plan.describe import describe
 from .plan.orders import Order
 from .plan.reducers import Reducer
 from .plan.shared import SharedArray
-from .plan.stages import sources, stage_of
+from .plan.stages import sources, stage_of, without_fields
 from .records.batches import Format, OnArrays, OnTables, Pluck
 from .records.runs import Kept, Run
 from .results import Result
@@ -337,7 +337,8 @@ class Dataset(Exports[T]):
         >>> gm.range(10).filter(lambda n: n > 6).count()
         3
         """
-        run = self._run()
+        counted: Dataset[Any] = Dataset(without_fields(self._node))
+        run = counted._run()
         return run.count() if run.count is not None else builtins.sum(1 for _ in run.records)
 
     def take(self, count: int) -> list[T]:

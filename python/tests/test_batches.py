@@ -149,6 +149,24 @@ def test_functions_of_tables_may_return_tables_and_records(function: Callable[[A
         assert shown(made.collect()) == shown({**row, "twice": 2 * row["n"]} for row in rows)
 
 
+@pytest.mark.parametrize("start, count", [(0, 9), (3, 4), (8, 1), (2, 0)])
+def test_fields_of_a_part_of_a_table_are_those_of_its_rows(start: int, count: int, tmp_path: Path) -> None:
+    every = {
+        "text": ["", "a", None, "é", "long " * 9, "b", "c", None, "z"],
+        "large": pyarrow.array(["", "a", None, "é", "long " * 9, "b", "c", None, "z"], pyarrow.large_string()),
+        "bytes": [b"", b"a", None, b"\xff", b"b", b"c", b"d", None, b"z"],
+        "whole": [0, 1, None, -3, 4, 5, 6, None, 8],
+        "small": pyarrow.array([0, 1, None, -3, 4, 5, 6, None, 8], pyarrow.int16()),
+        "real": [0.5, 1.5, None, -3.0, 4.0, 5.0, 6.0, None, 8.0],
+        "truth": [True, False, None, True, False, True, True, None, False],
+    }
+    table = pyarrow.table(every)
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    read = gm.read_parquet(tmp_path).map_batches(lambda table: table.slice(start, count), format="arrow")
+    rows = table.to_pylist()[start : start + count]
+    assert read.pluck("whole", *every).collect() == [(row["whole"], *row.values()) for row in rows]
+
+
 def test_functions_of_arrays_get_columns_by_name(rows: list[dict[str, Any]], folder: Path) -> None:
     def classes(columns: dict[str, numpy.ndarray[Any, Any]]) -> dict[str, numpy.ndarray[Any, Any]]:
         return {"class": columns["n"] % 7, "half": columns["n"] * 0.5}
@@ -158,6 +176,50 @@ def test_functions_of_arrays_get_columns_by_name(rows: list[dict[str, Any]], fol
         expected[row["n"] % 7] += row["n"] * 0.5
     for read in (gm.read_parquet(folder), gm.from_iterable(rows)):
         assert read.map_batches(classes, format="numpy").pluck("class", "half").reduce_by_key(gm.sum).to_dict() == expected
+
+
+def test_rows_are_counted_without_their_fields(engine: str, tmp_path: Path) -> None:
+    """`read_parquet(...).count()` made a dictionary of each row, and failed on a date that Python cannot have."""
+    dates = pyarrow.array([0, 10**12, None], pyarrow.timestamp("s"))
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1, 2, 3], "date": dates}), tmp_path / "1.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"a": [4], "date": dates[:1]}), tmp_path / "2.parquet", row_group_size=1)
+    read = gm.read_parquet(tmp_path)
+    assert read.count() == 4
+    if engine != "local":
+        assert read.map_batches(lambda table: table.slice(1), format="arrow").count() == 2
+    read = gm.read_parquet(tmp_path, columns=["a"])
+    assert read.map_batches(lambda table: table.column("a").to_pylist() * 2, format="arrow").count() == 8
+    with pytest.raises(gm.JobError, match="KeyError: 'nope'"):
+        read.pluck("nope").count()
+    assert (read.count(), read.pluck("a").count(), read.filter(lambda row: row["a"] > 1).count()) == (4, 4, 3)
+
+
+def test_a_value_that_python_cannot_have_is_an_error_that_names_its_column(tmp_path: Path) -> None:
+    """It was an OverflowError that named neither file nor column."""
+    dates = pyarrow.array([0, 10**12, None], pyarrow.timestamp("s"))
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1, 2, 3], "date": dates}), tmp_path / "1.parquet")
+    for read in (gm.read_parquet(tmp_path), gm.read_parquet(tmp_path).filter(lambda row: row["a"] > 1)):
+        with pytest.raises(gm.InputError, match=r"1\.parquet, column 'date': a timestamp\[ms\] has no object in Python"):
+            read.collect()
+    with pytest.raises(gm.InputError, match="column 'date'"):
+        gm.read_parquet(tmp_path).pluck("date").collect()
+    assert gm.read_parquet(tmp_path).pluck("a").collect() == [1, 2, 3]
+
+
+def test_columns_that_a_job_does_not_need_are_not_read(tmp_path: Path) -> None:
+    """All columns were read for one of them; in a table with many, that is most of the time."""
+    file = tmp_path / "a.parquet"
+    rows = pyarrow.table({"a": range(1000), "b": [f"{number:100}" for number in range(1000)], "c": ["x", "y"] * 500})
+    pyarrow.parquet.write_table(rows, file, compression="none", use_dictionary=False)
+    of_b = pyarrow.parquet.ParquetFile(file).metadata.row_group(0).column(1)
+    with open(file, "r+b") as opened:
+        opened.seek(of_b.data_page_offset)
+        opened.write(bytes(50))
+    read = gm.read_parquet(file)
+    assert read.pluck("c", "a").reduce_by_key(gm.sum).to_dict() == {"x": 249500, "y": 250000}
+    assert (read.count(), read.pluck("c").collect()) == (1000, ["x", "y"] * 500)
+    with pytest.raises(gm.InputError, match="a.parquet"):
+        read.pluck("c", "b").collect()
 
 
 def test_a_field_that_no_column_has_is_named(folder: Path) -> None:

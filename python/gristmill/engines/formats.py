@@ -10,17 +10,15 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from typing import IO, Any, NamedTuple, NoReturn, cast
 
 from ..base.errors import InputError, PlanError
 from ..base.files.compression import Damaged, unpacked
 from ..base.printable import printable
 from ..plan.nodes import Source
-
-if TYPE_CHECKING:
-    import pyarrow
+from ..records.batches import Batch
 
 
 class Place(NamedTuple):
@@ -46,8 +44,6 @@ class Place(NamedTuple):
 NOWHERE = Place()
 #: The size of the tables that Parquet files are read as: bytes, roughly, and at most this number of rows.
 _TABLE_BYTES, _TABLE_ROWS = 32 << 20, 1 << 19
-#: Rows that become objects together.
-_ROWS = 4096
 #: A Parquet file has a share for each so many bytes.
 _SHARE_BYTES = 8 << 20
 #: The bytes of one read of a Parquet file, and of a file whose lines are not wanted one by one.
@@ -57,8 +53,8 @@ Placed = tuple[Any, Place]
 Refuse = Callable[[Any, Place, Exception], None]
 
 
-def read(source: Source, refuse: Refuse) -> Iterator[Placed]:
-    """The records of a source."""
+def read(source: Source, refuse: Refuse, fields: Set[Any] | None = None) -> Iterator[Placed]:
+    """The records of a source; of tables only some fields, if no others are needed."""
     options = source.options
     readers: dict[str, Callable[[str], Iterable[Placed]]] = {
         "text": lambda path: _text(path, options.get("errors", "strict"), refuse),
@@ -66,7 +62,7 @@ def read(source: Source, refuse: Refuse) -> Iterator[Placed]:
         "files": lambda path: [(_whole(path), Place(path))],
         "csv": lambda path: _csv(path, options, refuse),
         "jsonl": lambda path: _jsonl(path, refuse),
-        "parquet": lambda path: _parquet(path, options.get("columns")),
+        "parquet": lambda path: _parquet(path, options.get("columns"), fields),
     }
     if source.kind not in readers:
         return ((record, NOWHERE) for record in source.data)
@@ -275,15 +271,15 @@ def file_bytes(path: str) -> int:
     return os.path.getsize(path) if os.path.exists(path) else 0
 
 
-def _parquet(share: str | Share, columns: list[str] | None) -> Iterator[Placed]:
-    place = Place(share.path if isinstance(share, Share) else share)
-    for table in parquet_tables(share, columns):
-        for start in range(0, table.num_rows, _ROWS):
-            yield from ((record, place) for record in table.slice(start, _ROWS).to_pylist())
+def _parquet(share: str | Share, columns: list[str] | None, fields: Set[Any] | None) -> Iterator[Placed]:
+    return ((record, Place(batch.file)) for batch in parquet_batches(share, columns, fields) for record in batch)
 
 
-def parquet_tables(share: str | Share, columns: list[str] | None) -> Iterator[pyarrow.Table]:
-    """The rows of a file, or of a share of it, in tables that are not large."""
+def parquet_batches(share: str | Share, columns: list[str] | None, fields: Set[Any] | None) -> Iterator[Batch]:
+    """The rows of a file, or of a share of it, in batches that are not large.
+
+    If the job needs only some `fields` of the rows, no other column is read, unless one of them is missing.
+    """
     try:
         from pyarrow import ArrowException, OSFile, Table, parquet
     except ImportError as error:
@@ -294,12 +290,14 @@ def parquet_tables(share: str | Share, columns: list[str] | None) -> Iterator[py
         # otherwise a whole row group would be in memory.
         with cast(Any, OSFile)(os.fsencode(share.path), "r") as opened, parquet.ParquetFile(opened, buffer_size=_BLOCK_BYTES) as file:
             _check_columns(share.path, file, columns)
+            if fields is not None and fields <= set(file.schema_arrow.names if columns is None else columns):
+                columns = sorted(fields)
             groups = file.num_row_groups
             for group in range(groups * share.number // share.of, groups * (share.number + 1) // share.of):
                 size = file.metadata.row_group(group)
                 rows = max(1, size.num_rows * _TABLE_BYTES // max(1, size.total_byte_size))
                 batches = file.iter_batches(min(rows, _TABLE_ROWS), [group], columns, use_threads=False)
-                yield from (Table.from_batches([batch]) for batch in batches)
+                yield from (Batch(Table.from_batches([batch]), file=share.path) for batch in batches)
     except (OSError, ArrowException) as error:
         raise _unreadable(share.path, error) from error
 
@@ -308,7 +306,7 @@ def check_columns(paths: Sequence[str], columns: list[str]) -> None:
     """Fails if a Parquet file lacks one of these columns."""
     for path in paths:
         # Its first share has no row group.
-        next(parquet_tables(Share(path, 0, 1 << 62), columns), None)
+        next(parquet_batches(Share(path, 0, 1 << 62), columns, None), None)
 
 
 def _check_columns(path: str, file: Any, columns: list[str] | None) -> None:

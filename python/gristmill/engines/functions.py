@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import pickle
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,8 @@ from ..base.keys.forms import NoKey
 from ..plan.describe import name, step_of
 from ..plan.nodes import Narrow, Shuffle, Source
 from ..plan.reducers import Reducer
-from ..records.batches import Batch, natively
-from .formats import NOWHERE, Place, Placed, Refuse, parquet_tables, read
+from ..records.batches import Pluck, natively
+from .formats import NOWHERE, Place, Placed, Refuse, parquet_batches, read
 from .replays import Step, applied, made_of_group, results, steps_of
 
 Chain = Callable[[Iterable[Any]], Iterable[Any]]
@@ -110,8 +110,9 @@ class Side:
         `seed` is called before each record that has a place, or a content, which is the same for any number of workers.
         """
         if self.source is not None and self.source.kind == "parquet":
-            tables = (parquet_tables(share, self.source.options.get("columns")) for share in self._data(given))
-            return itertools.chain.from_iterable(natively(self.chain(Batch(table))) for table in itertools.chain.from_iterable(tables))
+            columns, fields = self.source.options.get("columns"), fields_of(self.narrows)
+            batches = (parquet_batches(share, columns, fields) for share in self._data(given))
+            return itertools.chain.from_iterable(natively(self.chain(batch)) for batch in itertools.chain.from_iterable(batches))
         records = self.records(given)
         if seed is not None and self.source is not None and not self.is_opened:
             records = seeded(records, seed, given)
@@ -133,6 +134,12 @@ class Side:
         """The records of files, each with its place."""
         assert self.source is not None
         return read(Source(self.source.kind, self._data(given), self.source.options), refuse or _refuse)
+
+
+def fields_of(narrows: Sequence[Narrow]) -> Set[Any] | None:
+    """The fields that functions need of the records of a source, if they say so."""
+    first = narrows[0].function if narrows else None
+    return first.names() if isinstance(first, Pluck) else None
 
 
 def seeded(records: Iterable[Any], seed: Callable[..., object], numbers: Iterable[int] | None = None) -> Iterator[Any]:

@@ -8,7 +8,7 @@ import itertools
 import operator
 import reprlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, NoReturn, TypeVar
 
 from ..base import cancel
@@ -22,6 +22,7 @@ from ..plan.orders import is_pair
 from ..plan.stages import Stage, functions, stages
 from ..records.runs import BadRecord, Run
 from .formats import NOWHERE, Place, Placed, read
+from .functions import fields_of
 from .randoms import Generators
 from .replays import Call, Step, applied, group_step, raised, steps_of
 
@@ -83,12 +84,12 @@ class _Job:
 
     def inputs(self, stage: Stage) -> list[Iterator[Placed]]:
         return [
-            self.narrowed(self.source(source) if isinstance(source, Source) else self.stage(source), narrows, stage.end)
+            self.narrowed(self.source(source, fields_of(narrows)) if isinstance(source, Source) else self.stage(source), narrows, stage.end)
             for source, narrows in zip(stage.inputs, stage.narrows)
         ]
 
-    def source(self, source: Source) -> Iterator[Placed]:
-        for placed in read(source, self.failed_on_input):
+    def source(self, source: Source, fields: Set[Any] | None) -> Iterator[Placed]:
+        for placed in read(source, self.failed_on_input, fields):
             self.stats["records_read"] += 1
             self.token.check()
             if self.deadline is not None and time.monotonic() - self.began > self.deadline:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from ..base.errors import InputError
 from ..base.known_as import known_as
+from ..base.printable import printable
 from .tables import columns
 
 if TYPE_CHECKING:
@@ -58,17 +60,36 @@ class Batch:
 
     table: pyarrow.Table
     pluck: Pluck | None = None
+    #: The file of the rows, if a file has them.
+    file: str | None = None
 
     def __iter__(self) -> Iterator[Any]:
+        """Makes the records; raises :class:`gristmill.InputError` for a value that Python cannot have."""
         for start in range(0, self.table.num_rows, _ROWS):
-            rows = self.table.slice(start, _ROWS).to_pylist()
+            # A table without columns has as many rows as a slice asks for.
+            part = self.table.slice(start, min(_ROWS, self.table.num_rows - start))
+            try:
+                rows = part.to_pylist()
+            except (ArithmeticError, ValueError) as error:
+                self._refuse(part, error)
             yield from rows if self.pluck is None else map(self.pluck, rows)
+
+    def _refuse(self, part: pyarrow.Table, error: Exception) -> NoReturn:
+        """Raises an error that names the column whose values failed to become objects."""
+        for name, column in zip(part.column_names, part.columns):
+            try:
+                column.to_pylist()
+            except (ArithmeticError, ValueError):
+                where = f"{printable(self.file)}, " if self.file else ""
+                advice = "leave the column out with pluck, or convert it with map_batches(..., format='arrow')"
+                raise InputError(f"{where}column {name!r}: a {column.type} has no object in Python ({error}): {advice}") from error
+        raise error
 
     def plucked(self, pluck: Pluck) -> Iterable[Any]:
         """The fields of the records, still in columns if they are columns."""
         names = self.table.column_names
         if self.pluck is None and pluck.names() <= set(names) and len(set(names)) == len(names):
-            return Batch(self.table.select(sorted(pluck.names())), pluck)
+            return Batch(self.table.select(sorted(pluck.names())), pluck, self.file)
         return map(pluck, self)
 
     def native(self) -> Any:
@@ -97,8 +118,9 @@ def _arrays(table: pyarrow.Table) -> dict[str, _Array] | None:
         kind = _kind(column.type)
         if kind is None:
             return None
-        # What is sliced away is copied away.
-        array = pyarrow.concat_arrays([*column.cast(kind).chunks, pyarrow.array([], kind)])
+        # `pyarrow.array` imports pandas if it is there: a third of a second for each worker of each job.
+        chunks = (column if column.type == kind else column.cast(kind)).chunks
+        array = chunks[0] if len(chunks) == 1 else pyarrow.concat_arrays([*chunks, pyarrow.array([], kind)])
         count, start = len(array), array.offset
         valid = bytes(_of(array.is_valid().cast(pyarrow.uint8()), 1)) if array.null_count else None
         if kind == pyarrow.large_string() or kind == pyarrow.large_binary():

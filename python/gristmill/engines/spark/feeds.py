@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from ... import _native
 from ...base.errors import InputError
 from ...plan.nodes import Shuffle, Source
 from ...records.batches import Batch
-from ..formats import NOWHERE, Place, Share, line_blocks, parquet_tables, read
+from ..formats import NOWHERE, Place, Share, line_blocks, parquet_batches, read
 from ..functions import Reduce
 from .report import RAISED, Report, failed_group
 from .rows import KEY, Batches, column, listed
@@ -70,6 +70,8 @@ class FromParts:
 
     source: Source
     parts: Sequence[Any]
+    #: The fields of its records that the job needs, if it needs only some.
+    fields: Set[Any] | None
 
     def chunks(self, batches: Batches, report: Report) -> Iterator[Chunk]:
         for number in column(batches, "id"):
@@ -94,8 +96,8 @@ class FromParts:
             case Piece():
                 yield from self._lines(part, report)
             case Share():
-                for table in parquet_tables(part, source.options.get("columns")):
-                    yield Chunk(Batch(table), functools.partial(_in, part.path))
+                for batch in parquet_batches(part, source.options.get("columns"), self.fields):
+                    yield Chunk(batch, functools.partial(_in, part.path))
             case path:
 
                 def refuse(record: Any, place: Place, error: Exception) -> None:

@@ -23,7 +23,7 @@ import time
 import uuid
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -44,7 +44,7 @@ from ...plan.reducers import Reducer
 from ...plan.stages import Stage, stages
 from ...records.runs import BadRecord, Kept, Run
 from ..formats import json_values
-from ..functions import Side, reduced_by
+from ..functions import Side, fields_of, reduced_by
 from . import executors, feeds, partials, report, sinks
 from .faults import error_of, stuck
 from .held import Held, left
@@ -229,7 +229,7 @@ class _Job:
         if isinstance(source, Stage):
             rows = self.of(source, ordered)
         else:
-            rows = self.source(source)
+            rows = self.source(source, fields_of(narrows))
             if source.kind == "jsonl":
                 narrows.insert(0, Narrow(source, "flat_map", json_values))
         return self.task(rows, narrows, stage, sink)
@@ -247,8 +247,8 @@ class _Job:
             raise PlanError(f"{stuck(work)} cannot travel to the executors of Spark: {error}") from error
         return rows.frame.mapInArrow(task.run, sink.schema)
 
-    def source(self, source: Source) -> _Rows:
-        """The rows from which executors make the records of a source."""
+    def source(self, source: Source, fields: Set[Any] | None) -> _Rows:
+        """The rows from which executors make the records of a source, or some fields of each."""
         if held := self._held(source):
             return _Rows(held.frame, feeds.FromBlocks(is_read=True))
         if source.kind == "iterable":
@@ -258,7 +258,7 @@ class _Job:
         # One row for each partition of the frame.
         frame = self.session.range(0, len(parts), 1, max(1, len(parts)))
         known = Source(source.kind, (), source.options)
-        return _Rows(frame, feeds.FromParts(known, parts))
+        return _Rows(frame, feeds.FromParts(known, parts, fields))
 
     def _held(self, source: Source) -> Held | None:
         """The records of a source, if they are kept on the cluster."""
