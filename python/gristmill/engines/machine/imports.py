@@ -48,8 +48,12 @@ def _modules(stage: Stage) -> set[str]:
         if any(isinstance(source, Source) and source.kind == "parquet" for source in part.inputs):
             found.add("pyarrow.parquet")
         functions = [narrow.function for narrows in part.narrows for narrow in narrows]
-        if any(isinstance(function, OnTables) for function in functions):
+        formats = [function.format for function in functions if isinstance(function, OnTables)]
+        if formats:
             found.add("pyarrow")
+        if "numpy" in formats:
+            # To turn a column into an array, or an array into a column, pyarrow imports it if it is there.
+            found.add("pandas")
         if isinstance(part.end, Shuffle) and isinstance(part.end.function, OnArrays):
             found.add("numpy")
     return found
