@@ -32,6 +32,10 @@ def groups(text: str, rows: list[str]) -> dict[int, float]:
     return {key: median(values) for key, values in found.fetchall()}
 
 
+def totals(text: str, rows: list[str]) -> dict[int, float]:
+    return dict(base().execute("SELECT key, sum(value) FROM read_parquet(?) GROUP BY key", [rows]).fetchall())
+
+
 def large(text: str, rows: list[str]) -> list[float]:
     """As a list for each key it outgrows the memory, so rows are sorted and grouped as they come."""
     with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,10 @@ def groups(text: str, rows: list[str]) -> dict[int, float]:
     return keyed.group_by_key().map_groups(lambda key, values: [(key, median(values))]).to_dict()
 
 
+def totals(text: str, rows: list[str]) -> dict[int, float]:
+    return gm.read_parquet(rows).pluck("key", "value").reduce_by_key(gm.sum).to_dict()
+
+
 def large(text: str, rows: list[str]) -> list[float]:
     keyed = gm.read_parquet(rows).pluck("key", "value")
     return list(keyed.group_by_key().map_groups(lambda key, values: [median(values)]))

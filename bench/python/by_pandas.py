@@ -13,3 +13,8 @@ def groups(text: str, rows: list[str]) -> dict[int, float]:
     table = pandas.concat([pandas.read_parquet(path) for path in rows])
     by_key = table.groupby("key", sort=False)["value"]
     return by_key.apply(lambda values: numpy.partition(values.to_numpy(), len(values) // 2)[len(values) // 2]).to_dict()
+
+
+def totals(text: str, rows: list[str]) -> dict[int, float]:
+    table = pandas.concat([pandas.read_parquet(path, columns=["key", "value"]) for path in rows])
+    return table.groupby("key", sort=False)["value"].sum().to_dict()

@@ -25,3 +25,7 @@ def groups(text: str, rows: list[str]) -> dict[int, float]:
     by_key = polars.read_parquet(rows).group_by("key")
     found = by_key.agg(polars.col("value").map_batches(median, return_dtype=polars.Float64, returns_scalar=True))
     return dict(found.iter_rows())
+
+
+def totals(text: str, rows: list[str]) -> dict[int, float]:
+    return dict(polars.scan_parquet(rows).group_by("key").agg(polars.col("value").sum()).collect().iter_rows())

@@ -35,10 +35,10 @@ ORDINARY = [task for task in TASKS if task != "large"]
 #: Programs, the module that each needs, and the tasks that each can do.
 PROGRAMS = {
     "gristmill": ("gristmill._native", list(TASKS)),
-    "pool": ("multiprocessing", ORDINARY),
-    "pandas": ("pandas", ["words", "groups"]),
-    "polars": ("polars", ["words", "groups"]),
-    "duckdb": ("duckdb", ["words", "groups", "large"]),
+    "pool": ("multiprocessing", [task for task in ORDINARY if task != "totals"]),
+    "pandas": ("pandas", ["words", "groups", "totals"]),
+    "polars": ("polars", ["words", "groups", "totals"]),
+    "duckdb": ("duckdb", ["words", "groups", "totals", "large"]),
 }
 TITLES = {"gristmill": "Gristmill", "pool": "multiprocessing", "pandas": "pandas", "polars": "Polars", "duckdb": "DuckDB"}
 SQL = ("polars", "duckdb")
@@ -54,6 +54,7 @@ def main() -> None:
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         rows = make_rows(Path(folder), args.rows) if {"groups", "large"} & set(tasks) else []
+        wide = make_rows(Path(folder, "wide"), args.rows, more=40) if "totals" in tasks else []
         if {"words", "pairs"} & set(tasks):
             warm(args.text)
         for task in tasks:
@@ -61,7 +62,7 @@ def main() -> None:
             for number in range(args.rounds):
                 # Each round begins with another program.
                 for name in able[number % len(able) :] + able[: number % len(able)]:
-                    runs.append({"task": task, "program": name, **run(name, task, args.text, rows, args.memory_mib)})
+                    runs.append({"task": task, "program": name, **run(name, task, args.text, wide if task == "totals" else rows, args.memory_mib)})
                     print(f"{task} {name}: {runs[-1].get('seconds', runs[-1].get('failed'))}", file=sys.stderr)
             check([each for each in runs if each["task"] == task])
     report = "\n".join(lines(runs, tasks, programs, args))
@@ -104,17 +105,19 @@ def installed(name: str) -> bool:
     return there
 
 
-def make_rows(folder: Path, count: int) -> list[str]:
-    """Files with random keys and values; the same ones each time."""
+def make_rows(folder: Path, count: int, more: int = 0) -> list[str]:
+    """Files with random keys and values, and `more` columns of numbers; the same ones each time."""
     import numpy
     import pyarrow
     import pyarrow.parquet
 
+    folder.mkdir(exist_ok=True)
     chance = numpy.random.default_rng(23)
     paths = [str(folder / f"{number}.parquet") for number in range(ROW_FILES)]
     for path in paths:
         rows = count // ROW_FILES
         table = {"key": chance.integers(0, max(1, count // 100), rows), "value": chance.integers(0, 2**30, rows) / 2**10}
+        table |= {f"more {number}": chance.random(rows) for number in range(more)}
         pyarrow.parquet.write_table(pyarrow.table(table), path)
     return paths
 
@@ -175,7 +178,7 @@ def lines(runs: list[dict[str, Any]], tasks: list[str], programs: list[str], arg
     """The table in Markdown."""
     versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in programs if name != "pool")]
     text = f"The text has {os.path.getsize(args.text) / 1e6:.0f} MB. " if args.text else ""
-    rows = f"There are {args.rows:,} rows and {args.rows // 100:,} keys. " if {"groups", "large"} & set(tasks) else ""
+    rows = f"There are {args.rows:,} rows and {args.rows // 100:,} keys. " if {"groups", "large", "totals"} & set(tasks) else ""
     if args.memory_mib:
         rows += f"Each program has {args.memory_mib} MiB of memory. "
     found = [

@@ -9,6 +9,7 @@ TASKS = {
     "pairs": "the same with a generator of (word, 1)",
     "groups": "a Python function for each group of rows (the upper median)",
     "large": "the same for more rows than fit in memory",
+    "totals": "sums of one column by another, of rows with 42 columns",
     "tiny": "100,000 tiny tasks",
     "start": "the first job of a program, of one record",
     "second": "its second job",
