@@ -14,9 +14,10 @@ use crate::sum::RowsLeftOut;
 
 /// Describes the numbers of one field over all rows that agree in another: rows of CSV files, or JSON lines.
 ///
-/// Numbers are `f64`, and sums of them are rounded at each addition. So the last digits of a mean depend on the order
-/// in which workers read the rows. A row whose number is empty (in JSON also `null`) is left out; a key with only such
-/// rows has a count of 0. If there are such rows, the result holds their count under the key [`SumBy::LEFT_OUT`].
+/// Numbers are `f64`, and the squares of their differences from the mean are rounded at each addition. So the last
+/// digits of a standard deviation depend on the order in which workers read the rows. A row whose number is empty (in
+/// JSON also `null`) is left out; a key with only such rows has a count of 0. If there are such rows, the result holds
+/// their count under the key [`SumBy::LEFT_OUT`].
 ///
 /// ```
 /// use gristmill::{Input, Isolation};

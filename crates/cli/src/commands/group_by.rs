@@ -30,14 +30,15 @@ pub struct GroupBy {
     #[arg(long, value_name = "COLUMN", help_heading = INPUT)]
     by: Option<String>,
 
-    /// The number to sum: a column or field. Rows where it is empty or null are skipped, and a message says how many;
-    /// the sum of a key without any number is empty [default: count rows]
+    /// The number to sum: a column or field. Rows where it is empty (in JSON, null) are skipped, and a message says how
+    /// many; the sum of a key without any number is empty [default: count rows]
     #[arg(long, value_name = "COLUMN", requires = "by", group = "number", help_heading = INPUT)]
     sum: Option<String>,
 
     /// The number to describe: each key has the count of its numbers, their mean, their standard deviation (std, of a
-    /// sample, divided by the count less one), the least (min) and the greatest (max). Numbers are rounded to 64-bit
-    /// floating point. Rows where it is empty or null are skipped, as for --sum
+    /// sample, divided by the count less one; empty for one number), the least (min) and the greatest (max). Numbers
+    /// are rounded to 64-bit floating point, and the last digits of std may differ from run to run. Rows where it is
+    /// empty (in JSON, null) are skipped, as for --sum, and nan and inf are errors. --top is by count
     #[arg(long, value_name = "COLUMN", requires = "by", group = "number", help_heading = INPUT)]
     describe: Option<String>,
 
@@ -89,8 +90,8 @@ impl GroupBy {
             (Some(_), Some(_), _) => vec![ColumnType::Bytes.named("key"), ColumnType::Sum.named("sum")],
             (Some(_), None, Some(_)) if self.common.job.engine().is_deterministic() => {
                 return Err(Failure::Usage(
-                    "the last digits of a mean depend on the order of the rows, and --deterministic cannot change that: leave it \
-                     out, or ask for the --sum"
+                    "the last digits of a standard deviation depend on the order of the rows, and --deterministic cannot change \
+                     that: leave it out, or ask for the --sum"
                         .into(),
                 ));
             }

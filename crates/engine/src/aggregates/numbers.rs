@@ -8,10 +8,11 @@ use crate::program::aggregate::Aggregate;
 
 /// Count, sum, mean, variance, least and greatest of numbers.
 ///
-/// The sums of squares are updated and merged as in Chan, Golub and LeVeque, "Updating formulae and a pairwise
-/// algorithm for computing sample variances" (1979), which loses few digits even if the mean is far from 0. Like the
-/// sum, they are rounded at each step. If one of the numbers is not a number (NaN), so are all results but the count;
-/// an infinite one makes the variance NaN.
+/// A sum has twice the digits of an `f64` (two of them; Knuth's TwoSum), so that a mean is right to its last digit or
+/// nearly, however far from 0 the numbers are, and the sum of whole numbers is exact as far as an `f64` holds it. The
+/// squares of the differences from that mean are updated and merged as in Chan, Golub and LeVeque, "Updating formulae
+/// and a pairwise algorithm for computing sample variances" (1979), and rounded at each step. If one of the numbers is
+/// not a number (NaN), so are all results but the count; an infinite one makes the variance NaN.
 ///
 /// ```
 /// use gristmill::Aggregate;
@@ -28,7 +29,7 @@ use crate::program::aggregate::Aggregate;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Datum)]
 pub struct Numbers {
     count: u64,
-    sum: f64,
+    sum: Twofold,
     /// The sum of the squares of all differences from the mean.
     squares: f64,
     least: f64,
@@ -40,7 +41,10 @@ impl Aggregate for Numbers {
 
     fn add(numbers: &mut Numbers, number: f64) {
         let squares = if number.is_finite() { 0.0 } else { f64::NAN };
-        Numbers::merge(numbers, Numbers { count: 1, sum: number, squares, least: number, greatest: number });
+        Numbers::merge(
+            numbers,
+            Numbers { count: 1, sum: Twofold(number, 0.0), squares, least: number, greatest: number },
+        );
     }
 
     fn merge(numbers: &mut Numbers, other: Numbers) {
@@ -52,12 +56,37 @@ impl Aggregate for Numbers {
             return;
         }
         let (count, others) = (numbers.count as f64, other.count as f64);
-        let apart = others / count * numbers.sum - other.sum;
-        numbers.squares += other.squares + apart * apart * count / (others * (count + others));
+        let (mean, others_mean) = (numbers.sum.divided(count), other.sum.divided(others));
+        let apart = (others_mean.0 - mean.0) + (others_mean.1 - mean.1);
+        numbers.squares += other.squares + apart * apart * (count * (others / (count + others)));
         numbers.count += other.count;
-        numbers.sum += other.sum;
+        numbers.sum = numbers.sum.plus(other.sum);
         numbers.least = extreme(Ordering::Less, numbers.least, other.least);
         numbers.greatest = extreme(Ordering::Greater, numbers.greatest, other.greatest);
+    }
+}
+
+/// The sum of two numbers, of which the second is at most half a unit in the last place of the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Datum)]
+struct Twofold(f64, f64);
+
+impl Twofold {
+    /// Returns the sum and its rounding error.
+    fn sum(a: f64, b: f64) -> Twofold {
+        let sum = a + b;
+        let of_b = sum - a;
+        Twofold(sum, (a - (sum - of_b)) + (b - of_b))
+    }
+
+    fn plus(self, other: Twofold) -> Twofold {
+        let Twofold(high, low) = Twofold::sum(self.0, other.0);
+        // An infinite or undefined sum has no error.
+        if high.is_finite() { Twofold::sum(high, low + (self.1 + other.1)) } else { Twofold(high, 0.0) }
+    }
+
+    fn divided(self, by: f64) -> Twofold {
+        let high = self.0 / by;
+        if high.is_finite() { Twofold(high, (high.mul_add(-by, self.0) + self.1) / by) } else { Twofold(high, 0.0) }
     }
 }
 
@@ -75,12 +104,15 @@ impl Numbers {
 
     /// Returns the sum; 0 if there were no numbers.
     pub fn sum(&self) -> f64 {
-        self.sum
+        self.sum.0
     }
 
     /// Returns the arithmetic mean, if there were numbers.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+        (self.count > 0).then(|| {
+            let Twofold(high, low) = self.sum.divided(self.count as f64);
+            high + low
+        })
     }
 
     /// Returns the variance of these numbers (the mean square of their differences from the mean), if there were any.
@@ -133,6 +165,46 @@ mod tests {
             prop_assert!((found.variance().unwrap() - variance).abs() <= 1e-9 * (1.0 + variance) + shift * 1e-8, "{found:?}, not {variance}");
             prop_assert_eq!(found.least(), all.iter().copied().reduce(f64::min));
             prop_assert_eq!(found.greatest(), all.iter().copied().reduce(f64::max));
+        }
+    }
+
+    proptest! {
+        /// The standard deviation of a thousand times 10^15 + 1 was 0.8, and the mean was beyond the greatest number.
+        #[test]
+        fn numbers_far_from_0_have_the_exact_mean_and_a_right_variance(
+            small in prop::collection::vec(0i64..1000, 1..400),
+            times in prop::sample::select(vec![1usize, 50]),
+            far in prop::sample::select(vec![0i64, 1_000_000_000, 1_000_000_000_000_000, 1_700_000_000_000_000, -(1 << 52)]),
+            cuts in prop::collection::vec(0usize..20_000, 0..4),
+        ) {
+            let all: Vec<i64> = small.iter().cycle().take(small.len() * times).map(|number| far + number).collect();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(all.len())).chain([0, all.len()]).collect();
+            cuts.sort_unstable();
+            let parts = cuts.windows(2).map(|ends| {
+                numbers(&all[ends[0]..ends[1]].iter().map(|number| *number as f64).collect::<Vec<_>>())
+            });
+            let found = parts.reduce(Numbers::merged).expect("there is a part");
+            // Whole numbers: sums of differences and of their squares are exact.
+            let count = all.len() as i128;
+            let (sum, squares) = all.iter().fold((0, 0), |(sum, squares), number| {
+                let difference = i128::from(number - far);
+                (sum + difference, squares + difference * difference)
+            });
+            let exact = (count * squares - sum * sum) as f64 / (count * count) as f64;
+            let variance = found.variance().expect("there are numbers");
+            prop_assert!((variance - exact).abs() <= 1e-12 * exact, "{variance}, not {exact}");
+            let mean = (i128::from(far) * count + sum) as f64 / count as f64;
+            let found_mean = found.mean().expect("there are numbers");
+            prop_assert!((found_mean - mean).abs() <= 2.0 * f64::EPSILON * mean.abs(), "{found_mean}, not {mean}");
+            prop_assert_eq!(found.sum(), (i128::from(far) * count + sum) as f64);
+        }
+
+        #[test]
+        fn equal_numbers_have_themselves_as_mean_and_no_variance(number in -1e300..1e300, count in 1usize..3000, cut in 0usize..3000) {
+            let all = vec![number / count as f64; count];
+            let (a, b) = all.split_at(cut.min(count));
+            let found = Numbers::merged(numbers(a), numbers(b));
+            prop_assert_eq!((found.mean(), found.variance()), (Some(all[0]), Some(0.0)));
         }
     }
 
