@@ -302,6 +302,14 @@ impl Folder {
         Ok(openat(&self.fd, ".", flags, Mode::from_raw_mode(mode))?.into())
     }
 
+    /// Explains why no file could be made here: a folder that was deleted while it was open gives odd errors.
+    pub fn explain(&self, error: Errno) -> io::Error {
+        match fstat(&self.fd) {
+            Ok(facts) if facts.st_nlink == 0 => io::Error::other("its folder was deleted: cd to one that is there"),
+            _ => error.into(),
+        }
+    }
+
     /// Names an unnamed file. The name must be free.
     ///
     /// # Errors

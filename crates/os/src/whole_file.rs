@@ -114,14 +114,14 @@ impl Aside {
             Ok(file) => Ok(Aside { file, place: Some(FutureName { target, hidden: None }) }),
             // The file system does not support files without a name, or the kernel does not.
             Err(Errno::OPNOTSUPP | Errno::ISDIR) => Aside::begin_hidden(target, mode),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(target.folder.explain(error)),
         }
     }
 
     fn begin_hidden(target: Rc<Entry>, mode: u32) -> io::Result<Aside> {
         loop {
             let name = hidden_name(&target.name)?;
-            let file = target.folder.make_file(&name, mode)?;
+            let file = target.folder.make_file(&name, mode).map_err(|error| target.folder.explain(error))?;
             let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
             // Another run may have removed it as a leftover.
             if locked != Err(Errno::WOULDBLOCK) && target.folder.has(&name, &file)? {

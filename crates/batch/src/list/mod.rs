@@ -53,8 +53,13 @@ impl List {
     /// Makes the list of a command with values, or of a file. A pipe is not read yet.
     pub fn open(path: Option<&Path>, command: &[OsString], values: &Values, defaults: Defaults) -> Result<List, Error> {
         let (jobs, keys) = (Vec::new(), Vec::new());
-        let folder =
-            env::current_dir().map_err(|source| Error::System { what: "asking for the current folder", source })?;
+        let folder = env::current_dir().map_err(|source| {
+            let source = match source.kind() {
+                io::ErrorKind::NotFound => io::Error::other("it was deleted: cd to one that is there"),
+                _ => source,
+            };
+            Error::System { what: "asking for the current folder", source }
+        })?;
         let mut list = List { folder, jobs, keys, next_keys: Keys::default(), defaults, source: None };
         let (path, arriving) = if command.is_empty() {
             values.check_list()?;

@@ -213,3 +213,21 @@ fn temporary_names_taken_by_others_do_not_matter() {
     let why = complaint(word_count(["/dev/null", "-o"]).arg(dir.path().join("new/")), 1);
     assert!(why.contains("Is a directory"), "{why}");
 }
+
+/// "Operation not permitted (os error 1)", and "No such file or directory" of no file.
+#[test]
+fn a_working_folder_that_was_deleted_is_named_as_the_cause() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let input = dir.path().join("input");
+    fs::write(&input, "a b a").expect("written");
+    for (words, cause) in [
+        ("word-count --output out.tsv \"$2\"", "cannot write out.tsv: its folder was deleted: cd to one that is there"),
+        ("batch -- true", "asking for the current folder: it was deleted: cd to one that is there"),
+    ] {
+        let gone = tempfile::tempdir().expect("a directory");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("rmdir \"$1\" && exec \"$0\" {words}"), env!("CARGO_BIN_EXE_gristmill")]);
+        shell.arg(gone.path()).arg(&input).current_dir(gone.path());
+        assert_eq!(complaint(&mut shell, 1), format!("gristmill: {cause}\n"));
+    }
+}
