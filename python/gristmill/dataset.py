@@ -90,9 +90,10 @@ class Dataset(Exports[T]):
 
         The engine chooses the length of a batch, so the result must not depend on it. A batch is a list; with the format `arrow`
         it is a `pyarrow.Table`, and with `numpy` a dictionary of arrays, one for each column, with columns as in :meth:`Dataset.to_arrow`.
-        The function may return a table or a dictionary of arrays (each row becomes a dictionary), one array of records, or any
-        iterable of records. Columns of Parquet files reach the function unchanged, and the columns that it returns go on to
-        :meth:`pluck` and the shuffle: no Python object is made for a record.
+        The function may return a table, a data frame or a dictionary of arrays (each row becomes a dictionary), one array of records,
+        or any iterable of records. Columns of Parquet files reach the function unchanged, and the columns that it returns go on to
+        :meth:`pluck` and the shuffle: no Python object is made for a record. Arrays of NumPy have no missing numbers: if a batch
+        lacks a number of a column, they are floats, with nan for it. Tables of Arrow keep them.
 
         Raises :class:`gristmill.PlanError` for another format.
 

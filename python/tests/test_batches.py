@@ -167,6 +167,65 @@ def test_fields_of_a_part_of_a_table_are_those_of_its_rows(start: int, count: in
     assert read.pluck("whole", *every).collect() == [(row["whole"], *row.values()) for row in rows]
 
 
+def test_what_a_dictionary_lacks_is_missing_in_arrays_too(tmp_path: Path) -> None:
+    """A missing value became the last item of the dictionary."""
+    column = pyarrow.array(["a", "b", None, "z"]).dictionary_encode()
+    pyarrow.parquet.write_table(pyarrow.table({"c": column}), tmp_path / "a.parquet")
+    read = gm.read_parquet(tmp_path)
+    assert read.map_batches(lambda columns: columns["c"], format="numpy").collect() == ["a", "b", None, "z"]
+    assert read.map_batches(lambda columns: columns, format="numpy").pluck("c").collect() == ["a", "b", None, "z"]
+
+
+def test_data_frames_and_arrays_of_arrow_are_rows(tmp_path: Path) -> None:
+    """A data frame became its names of columns, and an array of Arrow its scalars."""
+    rows = [{"i": 1, "k": "a"}, {"i": 2, "k": None}, {"i": 3, "k": "c"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    read = gm.read_parquet(tmp_path)
+
+    class Frame:
+        """A data frame, as pandas and Polars have them."""
+
+        def __init__(self, table: Any) -> None:
+            self.table, self.columns = table, table.column_names
+
+        def __arrow_c_stream__(self, schema: Any = None) -> Any:
+            return self.table.__arrow_c_stream__(schema)
+
+        def __iter__(self) -> Any:
+            return iter(self.columns)
+
+    framed = read.map_batches(Frame, format="arrow")
+    assert (framed.collect(), framed.count(), framed.pluck("k", "i").collect()) == (rows, 3, [("a", 1), (None, 2), ("c", 3)])
+    for column in (lambda table: table["k"], lambda table: table["k"].combine_chunks()):
+        assert read.map_batches(column, format="arrow").collect() == ["a", None, "c"]
+    with pytest.raises(gm.JobError, match="a table is no record. Return one table"):
+        read.map_batches(lambda table: iter([table, table]), format="arrow").collect()
+
+
+def test_digits_of_times_are_kept_or_refused(engine: str, tmp_path: Path) -> None:
+    """Nanoseconds were cut to microseconds when records became a table, and in times of day."""
+    instants = pyarrow.array([1646058685919897849, None], pyarrow.timestamp("ns", "UTC"))
+    spans = pyarrow.array([1, 2_000_000_003], pyarrow.duration("ns"))
+    pyarrow.parquet.write_table(pyarrow.table({"at": instants, "for": spans}), tmp_path / "a.parquet")
+    table = gm.read_parquet(tmp_path / "a.parquet").to_arrow()
+    assert table.column("at").cast(pyarrow.int64()).to_pylist() == [1646058685919897849, None]
+    assert table.column("for").cast(pyarrow.int64()).to_pylist() == [1, 2_000_000_003]
+    times = pyarrow.array([1, 2], pyarrow.time64("ns"))
+    pyarrow.parquet.write_table(pyarrow.table({"n": [1, 2], "time": times}), tmp_path / "b.parquet")
+    with pytest.raises(gm.InputError, match=r"b\.parquet, column 'time': a time64\[ns\] has no object in Python"):
+        gm.read_parquet(tmp_path / "b.parquet").collect()
+    if engine != "local":
+        assert gm.read_parquet(tmp_path / "b.parquet").pluck("time").count() == 2
+
+
+def test_a_column_that_arrow_cannot_hold_is_named() -> None:
+    """It was an ArrowInvalid or OverflowError without the column."""
+    assert gm.from_iterable([{"n": 2**64 - 1}, {"n": None}]).to_arrow().column("n").to_pylist() == [2**64 - 1, None]
+    for values in ([1.5, "s"], [2**70], [-1, 2**64 - 1]):
+        with pytest.raises(gm.PlanError, match="to_arrow: the values of column 'n' are none of one type of Arrow"):
+            gm.from_iterable([{"a": 1, "n": value} for value in values]).to_arrow()
+
+
 def test_functions_of_arrays_get_columns_by_name(rows: list[dict[str, Any]], folder: Path) -> None:
     def classes(columns: dict[str, numpy.ndarray[Any, Any]]) -> dict[str, numpy.ndarray[Any, Any]]:
         return {"class": columns["n"] % 7, "half": columns["n"] * 0.5}

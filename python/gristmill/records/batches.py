@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from ..base.errors import InputError
 from ..base.known_as import known_as
 from ..base.printable import printable
-from .tables import columns
+from .tables import columns, table_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,25 +70,27 @@ class Batch:
             # A table without columns has as many rows as a slice asks for.
             part = self.table.slice(start, min(_ROWS, self.table.num_rows - start))
             try:
-                rows = part.to_pylist()
+                rows = _whole(part).to_pylist()
             except (ArithmeticError, ValueError) as error:
                 self._refuse(part, error)
             yield from rows if self.pluck is None else map(self.pluck, rows)
 
     def _refuse(self, part: pyarrow.Table, error: Exception) -> NoReturn:
         """Raises an error that names the column whose values failed to become objects."""
-        for name, column in zip(part.column_names, part.columns):
+        for number, name in enumerate(part.column_names):
             try:
-                column.to_pylist()
+                _whole(part.select([number])).to_pylist()
             except (ArithmeticError, ValueError):
                 where = f"{printable(self.file)}, " if self.file else ""
                 advice = "leave the column out with pluck, or convert it with map_batches(..., format='arrow')"
-                raise InputError(f"{where}column {name!r}: a {column.type} has no object in Python ({error}): {advice}") from error
+                raise InputError(f"{where}column {name!r}: a {part.column(number).type} has no object in Python ({error}): {advice}") from error
         raise error
 
     def plucked(self, pluck: Pluck) -> Iterable[Any]:
         """The fields of the records, still in columns if they are columns."""
         names = self.table.column_names
+        if not pluck.fields:
+            return Batch(self.table.select([]), pluck, self.file)
         if self.pluck is None and pluck.names() <= set(names) and len(set(names)) == len(names):
             return Batch(self.table.select(sorted(pluck.names())), pluck, self.file)
         return map(pluck, self)
@@ -100,6 +103,16 @@ class Batch:
             return None
         fields = self.pluck.fields
         return _native.Batch(self.table.num_rows, _structure(fields[0] if len(fields) == 1 else fields, arrays))
+
+
+def _whole(table: pyarrow.Table) -> pyarrow.Table:
+    """The same rows. Raises an error for times of day that Python would cut to microseconds."""
+    import pyarrow
+
+    for number, column in enumerate(table.columns):
+        if column.type == pyarrow.time64("ns"):
+            table = table.set_column(number, table.field(number).name, column.cast(pyarrow.time64("us")))
+    return table
 
 
 #: A column as the native engine reads it: its type, a byte for each row that is 0 where there is no value, and buffers.
@@ -174,36 +187,53 @@ class OnTables:
         return str(getattr(self.function, "__qualname__", self.function))
 
     def __call__(self, records: Iterable[Any]) -> Iterable[Any]:
-        import pyarrow
 
         if isinstance(records, Batch) and records.pluck is None:
             table = records.table
         elif given := list(records):
-            table = pyarrow.table(columns(given))
+            table = table_of(columns(given), "map_batches")
         else:
             return []
         if self.format == "arrow":
             return _records(self.function(table))
-        arrays = {name: column.to_numpy() for name, column in zip(table.column_names, table.columns)}
+        arrays = {name: _decoded(column).to_numpy() for name, column in zip(table.column_names, table.columns)}
         return _records(self.function(arrays))
 
 
+def _decoded(column: pyarrow.ChunkedArray[Any]) -> pyarrow.ChunkedArray[Any]:
+    """A column without a dictionary: pyarrow makes an array of it in which the last item stands for what is missing."""
+    import pyarrow
+
+    return column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
+
+
 def _records(made: Any) -> Iterable[Any]:
-    """Returns the records that a function gave: the rows of a table, or the items of an array or any iterable."""
+    """Returns the records that a function gave: the rows of a table, or the items of an array or any iterable.
+
+    Data frames of pandas and Polars are tables, too.
+    """
     import pyarrow
 
     if isinstance(made, pyarrow.RecordBatch):
         made = pyarrow.Table.from_batches([made])
     if isinstance(made, Mapping):
         made = pyarrow.table(dict(made))
+    if hasattr(made, "columns") and hasattr(made, "__arrow_c_stream__"):
+        made = pyarrow.table(made)
     if isinstance(made, pyarrow.Table):
         return Batch(made)
+    if isinstance(made, (pyarrow.Array, pyarrow.ChunkedArray)):
+        made = made.to_pylist()
     if hasattr(made, "__array_interface__"):
         if made.ndim != 1:
             raise ValueError(f"an array of {made.ndim} dimensions is not a list of records")
         made = made.tolist()
     found: Iterable[Any] = made
-    return found
+    records = found if isinstance(found, list) else iter(found)
+    first = list(itertools.islice(records, 1))
+    if first and isinstance(first[0], (pyarrow.Table, pyarrow.RecordBatch)):
+        raise ValueError("a table is no record. Return one table, such as pyarrow.concat_tables(tables)")
+    return records if isinstance(records, list) else itertools.chain(first, records)
 
 
 class OnArrays:

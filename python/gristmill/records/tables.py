@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.blocks import decoded
@@ -61,7 +61,7 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
     import pyarrow
 
     if run.blocks is None:
-        return pyarrow.table(whole_columns(list(run.records), function))
+        return table_of(whole_columns(list(run.records), function), function)
     from .. import _native
 
     blocks, found, fits = [], _native.Columns(), True
@@ -70,9 +70,46 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
         fits = fits and found.add(block)
     arrays = found.arrays()
     if not fits or not arrays:
-        return pyarrow.table(whole_columns([record for block in blocks for record in decoded(block)], function))
+        return table_of(whole_columns([record for block in blocks for record in decoded(block)], function), function)
     names = ["key", "value"] if len(arrays) == 2 else ["value"]
     made = [
         pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), count, [None, *map(pyarrow.py_buffer, buffers)]) for kind, count, buffers in arrays
     ]
     return pyarrow.table(made, names=names)
+
+
+def table_of(found: Mapping[str, Sequence[Any]], function: str) -> pyarrow.Table:
+    """A table of columns of objects.
+
+    Raises :class:`gristmill.PlanError`, which names the column, for values that no column of Arrow has together.
+    """
+    import pyarrow
+
+    arrays = {}
+    for name, values in found.items():
+        try:
+            arrays[name] = _array(values)
+        except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+            why = str(error).partition("\n")[0]
+            raise PlanError(
+                f"{function}: the values of column {name!r} are none of one type of Arrow ({why}). Convert them first, with map"
+            ) from error
+    return pyarrow.table(arrays)
+
+
+def _array(values: Sequence[Any]) -> pyarrow.Array[Any]:
+    """An array of objects, of a type that loses nothing of them."""
+    import pyarrow
+
+    try:
+        array: pyarrow.Array[Any] = pyarrow.array(values)
+    except OverflowError:
+        # pyarrow tries int64 only.
+        return pyarrow.array(values, pyarrow.uint64())
+    # And microseconds for what pandas has as nanoseconds.
+    kind = array.type
+    if pyarrow.types.is_timestamp(kind) and any(getattr(value, "nanosecond", 0) for value in values):
+        return pyarrow.array(values, pyarrow.timestamp("ns", kind.tz))
+    if pyarrow.types.is_duration(kind) and any(getattr(value, "nanoseconds", 0) for value in values):
+        return pyarrow.array(values, pyarrow.duration("ns"))
+    return array
