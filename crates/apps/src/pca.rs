@@ -107,8 +107,25 @@ impl Pca {
 }
 
 /// Subtracts from every column its mean.
+///
+/// The sum of numbers that are far from 0 for their spread loses the digits that tell their mean. What is left has the
+/// mean by which the first one was wrong.
 #[inline(always)]
 fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
+    let mut means = vec![0.0; data.columns];
+    for _ in 0..2 {
+        let left = means_of(&data);
+        for row in data.values.chunks_exact_mut(data.columns) {
+            row.iter_mut().zip(&left).for_each(|(value, mean)| *value -= mean);
+        }
+        means.iter_mut().zip(left).for_each(|(mean, left)| *mean += left);
+    }
+    (data, means)
+}
+
+/// Returns the mean of every column, with the rounding error of its sum.
+#[inline(always)]
+fn means_of(data: &Matrix) -> Vec<f64> {
     let mut means = vec![0.0; data.columns];
     for row in data.values.chunks_exact(data.columns) {
         means.iter_mut().zip(row).for_each(|(mean, value)| *mean += value);
@@ -119,10 +136,7 @@ fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
         let of_parts = || data.values[column..].iter().step_by(data.columns).map(|value| value / rows).sum();
         *mean = if mean.is_finite() { *mean / rows } else { of_parts() };
     }
-    for row in data.values.chunks_exact_mut(data.columns) {
-        row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
-    }
-    (data, means)
+    means
 }
 
 /// Copies the part above the diagonal to below it.
@@ -218,5 +232,40 @@ impl MapReduce for Covariances {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill::Isolation;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Of numbers about 10^15 the variances were ten times too large.
+        #[test]
+        fn covariances_of_numbers_far_from_0_are_those_of_their_differences(
+            small in prop::collection::vec([0i64..4, -3i64..3], 20..200),
+            far in prop::sample::select(vec![0i64, 1_000_000_000, 1_000_000_000_000_000]),
+        ) {
+            let values = small.iter().flatten().map(|number| (far + number) as f64).collect();
+            let data = Matrix { rows: small.len(), columns: 2, values };
+            // Tests share a process, so the workers are threads.
+            let found = Pca::of::<Error>(data, 0, |job| Ok(job.workers(1).isolation(Isolation::Thread).run()?));
+            let (found, _) = found.expect("it ends");
+            let count = small.len() as i64;
+            let sum = |of: &dyn Fn(&[i64; 2]) -> i64| small.iter().map(of).sum::<i64>();
+            for (row, column) in [(0, 0), (0, 1), (1, 1)] {
+                let products = count * sum(&|pair| pair[row] * pair[column]);
+                let exact = (products - sum(&|pair| pair[row]) * sum(&|pair| pair[column])) as f64 / (count * (count - 1)) as f64;
+                let covariance = found.covariance.values[2 * row + column];
+                prop_assert!((covariance - exact).abs() <= 1e-9, "{covariance}, not {exact}");
+            }
+            for column in 0..2 {
+                let exact = far as f64 + sum(&|pair| pair[column]) as f64 / count as f64;
+                prop_assert!((found.means[column] - exact).abs() <= 1e-15 + 2.0 * f64::EPSILON * exact.abs());
+            }
+        }
     }
 }
