@@ -117,8 +117,10 @@ def read_parquet(paths: Paths, *, columns: Sequence[str] | None = None) -> Datas
     """Reads the rows of Parquet files as dictionaries. Needs pyarrow.
 
     `columns` names the columns to read; without it all are read. :meth:`Dataset.pluck` and :meth:`Dataset.map_batches` take columns
-    without making a dictionary of each row. Raises :class:`gristmill.InputError` at once if there is no such file, or if a file lacks one
-    of the columns, and :class:`gristmill.PlanError` if a column is named twice.
+    without making a dictionary of each row, and `pluck` right after this reads no other columns. Values in the names of folders, such as
+    `country=de`, are no columns. Raises :class:`gristmill.InputError` at once if there is no such file, or if a file lacks one of the
+    columns, and :class:`gristmill.PlanError` if a column is named twice. A value that Python cannot have, such as a date after the year
+    9999, ends a job that makes an object of it.
 
     >>> import gristmill as gm, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
