@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of numbers about 10^15 the variances were ten times too large.
+        /// Variances of numbers about 10^15 were ten times too large.
         #[test]
         fn covariances_of_numbers_far_from_0_are_those_of_their_differences(
             small in prop::collection::vec([0i64..4, -3i64..3], 20..200),
