@@ -24,6 +24,7 @@ from ...base import pickles
 from ...base.errors import InputError, one_line
 from ...base.keys.canonical import adopt, registered
 from ...base.keys.forms import KeyFunctionFailed
+from ...records.batches import Batch
 from ..formats import Place
 from ..functions import Side, fault_of_plan, first_failing
 from ..randoms import Generators
@@ -66,6 +67,9 @@ class Work:
             rows = self._rows(chunk.records, sink, report)
         except RAISED as error:
             found = error
+            if isinstance(error, InputError) and isinstance(chunk.records, Batch):
+                # A row that cannot become an object is found by its column.
+                report.failed(error, kind="input", text=str(error))
         else:
             yield from rows
             return
