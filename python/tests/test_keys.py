@@ -171,6 +171,8 @@ def equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(equal, a, b))
     if type(a) is type(b) is dict:
         return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    if isinstance(a, Decimal) and isinstance(b, np.integer):
+        a, b = b, a  # Decimal fails on integers of NumPy, which compare themselves with it.
     sequences = (list, tuple, collections.deque, range)
     if (isinstance(a, sequences) and isinstance(b, np.generic)) or (isinstance(b, sequences) and isinstance(a, np.generic)):
         return False  # NumPy makes an array of the list.
