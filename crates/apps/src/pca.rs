@@ -108,8 +108,8 @@ impl Pca {
 
 /// Subtracts from every column its mean.
 ///
-/// The sum of numbers that are far from 0 for their spread loses the digits that tell their mean. What is left has the
-/// mean by which the first one was wrong.
+/// A sum of large numbers that lie close together is rounded by more than they differ, and so the mean is slightly
+/// wrong. A second pass over the differences finds that error and removes it.
 #[inline(always)]
 fn centre(mut data: Matrix) -> (Matrix, Vec<f64>) {
     let mut means = vec![0.0; data.columns];

@@ -201,7 +201,7 @@ class OnTables:
 
 
 def _decoded(column: pyarrow.ChunkedArray[Any]) -> pyarrow.ChunkedArray[Any]:
-    """A column without a dictionary: pyarrow makes an array of it in which the last item stands for what is missing."""
+    """A dictionary-encoded column as plain values: `to_numpy` replaces its nulls by the last item of the dictionary."""
     import pyarrow
 
     return column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
