@@ -18,7 +18,7 @@ from .exports import Exports
 from .plan import nodes
 from .plan.describe import describe
 from .plan.orders import Order
-from .plan.reducers import Reducer
+from .plan.reducers import Reducer, reducer_of
 from .plan.shared import SharedArray
 from .plan.stages import sources, stage_of, without_fields
 from .records.batches import Format, OnArrays, OnTables, Pluck
@@ -154,14 +154,15 @@ class Dataset(Exports[T]):
     # By key.
 
     @overload
-    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Reducer) -> Dataset[tuple[K, Any]]: ...
+    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Callable[[V, V], V], /) -> Dataset[tuple[K, V]]: ...
     @overload
-    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Callable[[V, V], V]) -> Dataset[tuple[K, V]]: ...
-    def reduce_by_key(self: Dataset[tuple[K, V]], reducer: Any) -> Dataset[tuple[K, Any]]:
+    def reduce_by_key(self: Dataset[tuple[K, V]], /, *reducers: Reducer | tuple[Any, ...]) -> Dataset[tuple[K, Any]]: ...
+    def reduce_by_key(self: Dataset[tuple[K, V]], /, *reducers: Any) -> Dataset[tuple[K, Any]]:
         """Combines the values of each key into one, by a reducer such as `gm.sum` or by a function of two values.
 
         Records are pairs of a key and a value. The function must be associative and commutative, because values are combined in any
-        order. Raises :class:`gristmill.PlanError` if the reducer is neither.
+        order. Several reducers, no functions, give a tuple of what each makes of the values. A tuple of reducers is for values that
+        are tuples, with a reducer for each field. Raises :class:`gristmill.PlanError` for anything else.
 
         >>> import gristmill as gm
         >>> sales = gm.from_iterable([("tea", 3), ("salt", 1), ("tea", 4)])
@@ -169,10 +170,15 @@ class Dataset(Exports[T]):
         [('salt', 1), ('tea', 7)]
         >>> sales.reduce_by_key(lambda a, b: a * b).to_dict()
         {'salt': 1, 'tea': 12}
+        >>> sales.reduce_by_key(gm.count, gm.min, gm.max).collect()
+        [('salt', (1, 1, 1)), ('tea', (2, 3, 4))]
+        >>> boxes = gm.from_iterable([("tea", (3, 0.5)), ("tea", (4, 0.25))])
+        >>> boxes.reduce_by_key((gm.sum, gm.mean), gm.count).collect()
+        [('tea', ((7, 0.375), 2))]
         """
-        if not isinstance(reducer, Reducer) and not callable(reducer):
-            raise PlanError(f"{reducer!r} is neither a reducer such as gm.sum nor a function of two values")
-        return Dataset(nodes.Shuffle(self._node, "reduce", reducer=reducer))
+        if not reducers:
+            raise PlanError("reduce_by_key() needs a reducer such as gm.sum, or a function of two values")
+        return Dataset(nodes.Shuffle(self._node, "reduce", reducer=reducer_of(reducers)))
 
     def group_by_key(self: Dataset[tuple[K, V]]) -> Groups[K, V]:
         """Brings the values of each key together, for :meth:`Groups.map_groups`.

@@ -191,6 +191,8 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> tuple[Any, type[Ex
 def reduced(reducer: Any, values: list[Any]) -> Any:
     """One value for the values of a key."""
     name, *counts = reducer if isinstance(reducer, tuple) else (reducer,)
+    if name == "several":
+        return tuple(reduced(part, values) for part in counts)
     if name in ("count", "list", "first"):
         return {"count": len, "list": in_any_order, "first": one_of}[name](values)
     if name in ("min", "max", "top"):

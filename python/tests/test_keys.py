@@ -239,6 +239,7 @@ def test_keys_of_every_type_are_one_when_they_are_equal(pairs: list[tuple[Any, i
     reducer, plain = way
     check(gm.from_iterable(pairs).reduce_by_key(reducer).collect(), pairs, plain)
     check(gm.from_iterable(pairs).map(lambda pair: pair[0]).count_by_value().collect(), pairs, len)
+    check(gm.from_iterable(pairs).reduce_by_key(gm.sum, gm.count).collect(), pairs, lambda values: (sum(values), len(values)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

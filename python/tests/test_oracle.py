@@ -27,6 +27,11 @@ COUNT = int(os.environ.get("GRISTMILL_PROGRAMS", 150))
 
 ERRORS = [None, None, None, None, None, StopIteration, ValueError, KeyError]
 REDUCERS = ["sum", "sum", "min", "max", "mean", "count", "list", "first", ("top", 1), ("top", 2), added(), never(StopIteration)]
+REDUCERS += [("several", "sum", "max"), ("several", "count", "mean", "min"), ("several", "sum", ("top", 1))]
+
+
+def reducer(named: Any) -> Any:
+    return gm.top(named[1]) if isinstance(named, tuple) else getattr(gm, named) if isinstance(named, str) else named
 
 
 @st.composite
@@ -70,7 +75,8 @@ def dataset_of(program: Program) -> Any:
         elif name == "join":
             data = data.join(gm.from_iterable(first), *others)
         elif name == "reduce_by_key":
-            data = data.reduce_by_key(gm.top(first[1]) if isinstance(first, tuple) else getattr(gm, first) if isinstance(first, str) else first)
+            several = isinstance(first, tuple) and first[0] == "several"
+            data = data.reduce_by_key(*map(reducer, first[1:] if several else [first]))
         elif name in ("sort_by", "sort_by_key"):
             data = getattr(data, name)(*[first][: name == "sort_by"], descending=arguments[-1])
         else:

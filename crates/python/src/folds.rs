@@ -8,12 +8,14 @@ use std::collections::BinaryHeap;
 
 use gristmill::{Bytes, Datum, Emit, ProgramError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::PyList;
 
-use crate::batches::{Batch, BatchPart, BatchRow, Item};
-use crate::exceptions::{Code, NoOrder, NotAPair};
+use crate::batches::{Batch, BatchRow};
+use crate::exceptions::{Code, NoOrder};
 use crate::groups::{self, Grouped, Partitions};
 use crate::keys::{self, Types};
+use crate::outputs::{Output, Stop};
+use crate::reducers::{By, Partial, Reducers};
 use crate::values::{self, Kind, Shown};
 
 /// How a stage ends.
@@ -32,6 +34,8 @@ pub enum End {
     Mean {},
     Min {},
     Max {},
+    /// Several reducers at once.
+    Several(Reducers),
     /// A Python function makes records of each key and its values, which it wants as an array of NumPy or as a list.
     Groups {
         arrays: bool,
@@ -61,6 +65,23 @@ impl End {
     pub fn reduces_natively(self) -> bool {
         !matches!(self, End::Groups { .. } | End::Columns { .. })
     }
+
+    /// Returns the reducers of [`End::Several`].
+    fn several(&self) -> &Reducers {
+        let End::Several(reducers) = self else { unreachable!("the values have another form") };
+        reducers
+    }
+
+    /// Returns the reducer of numbers.
+    #[inline(always)]
+    fn by(self) -> By {
+        match self {
+            End::Min {} => By::Min,
+            End::Max {} => By::Max,
+            End::Mean {} => By::Mean,
+            _ => By::Sum,
+        }
+    }
 }
 
 /// Which keys of a join are in its result.
@@ -74,20 +95,6 @@ pub enum How {
     Anti,
 }
 
-/// Why a map function stops.
-pub enum Stop {
-    /// A Python function failed, or made what cannot travel.
-    Raised(PyErr),
-    /// The code of an error: a value, or a key, does not fit the form.
-    Unfit(Code),
-}
-
-impl From<PyErr> for Stop {
-    fn from(error: PyErr) -> Stop {
-        Stop::Raised(error)
-    }
-}
-
 /// Returns the error for a value that does not fit the form.
 pub fn unfit() -> ProgramError {
     ProgramError::new("the values need another form").code(Code::Unfit as i32)
@@ -98,6 +105,7 @@ pub fn unfit() -> ProgramError {
 pub struct Buffers {
     key: Vec<u8>,
     value: Vec<u8>,
+    state: Vec<u8>,
 }
 
 /// The chunk that outputs come from.
@@ -106,90 +114,6 @@ pub struct Origin {
     pub tag: u32,
     pub source: usize,
     pub offset: u64,
-}
-
-/// A record that Python functions have made: an object, or a row of a batch.
-pub trait Output: Sized {
-    /// Calls `with` with the key and the value of a pair.
-    fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop>;
-    fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()>;
-    fn encode(&self, to: &mut Vec<u8>) -> PyResult<()>;
-    /// Returns the int that this is, if it fits.
-    fn int(&self) -> Option<i64>;
-    fn float(&self) -> Option<f64>;
-}
-
-impl Output for Bound<'_, PyAny> {
-    fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop> {
-        if let Ok(pair) = self.cast::<PyTuple>()
-            && pair.len() == 2
-        {
-            // A tuple keeps its items, so they need not be counted.
-            return with(&*pair.get_borrowed_item(0)?, &*pair.get_borrowed_item(1)?);
-        }
-        if let Ok(pair) = self.cast::<PyList>()
-            && pair.len() == 2
-        {
-            return with(&pair.get_item(0)?, &pair.get_item(1)?);
-        }
-        Err(Stop::Raised(NotAPair::new_err((self.clone().unbind(),))))
-    }
-
-    fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
-        keys::encode(self, types, to)
-    }
-
-    fn encode(&self, to: &mut Vec<u8>) -> PyResult<()> {
-        values::encode(self, to)
-    }
-
-    fn int(&self) -> Option<i64> {
-        self.cast_exact::<PyInt>().ok()?.extract().ok()
-    }
-
-    fn float(&self) -> Option<f64> {
-        Some(self.cast_exact::<PyFloat>().ok()?.value())
-    }
-}
-
-impl BatchRow<'_, '_> {
-    /// Returns the key and the value of a pair.
-    fn pair(&self) -> Result<(Self, Self), Stop> {
-        if let BatchPart::Tuple(parts) = self.part
-            && let [key, value] = &parts[..]
-        {
-            return Ok((BatchRow { part: key, ..*self }, BatchRow { part: value, ..*self }));
-        }
-        Err(Stop::Raised(Python::attach(|py| {
-            let mut record = Vec::new();
-            let shown = self.encode(&mut record).and_then(|()| values::decode(py, &mut &record[..]));
-            shown.map_or_else(|error| error, |shown| NotAPair::new_err((shown.unbind(),)))
-        })))
-    }
-}
-
-impl Output for BatchRow<'_, '_> {
-    fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop> {
-        let (key, value) = self.pair()?;
-        with(&key, &value)
-    }
-
-    fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()> {
-        keys::encode_row(*self, types, to);
-        Ok(())
-    }
-
-    fn encode(&self, to: &mut Vec<u8>) -> PyResult<()> {
-        values::encode_row(*self, to)
-    }
-
-    fn int(&self) -> Option<i64> {
-        if let Item::Int(number) = self.item() { Some(number) } else { None }
-    }
-
-    fn float(&self) -> Option<f64> {
-        if let Item::Float(number) = self.item() { Some(number) } else { None }
-    }
 }
 
 /// A form of values.
@@ -319,19 +243,11 @@ impl Number for (i64, u64) {
 
     #[inline(always)]
     fn combine(end: End, a: (i64, u64), b: (i64, u64)) -> (i64, u64) {
-        let value = match end {
-            End::Min {} => a.0.min(b.0),
-            End::Max {} => a.0.max(b.0),
-            _ => a.0.checked_add(b.0).unwrap_or_else(|| unfit().throw()),
-        };
-        (value, a.1 + b.1)
+        (end.by().ints(a.0, b.0).unwrap_or_else(|| unfit().throw()), a.1 + b.1)
     }
 
     fn append(self, end: End, to: &mut Vec<u8>) {
-        match end {
-            End::Mean {} => values::encode_mean(self.0, self.1, to),
-            _ => values::encode_i64(self.0, to),
-        }
+        end.by().append_int(self.0, self.1, to);
     }
 }
 
@@ -343,19 +259,11 @@ impl Number for (f64, u64) {
 
     #[inline(always)]
     fn combine(end: End, a: (f64, u64), b: (f64, u64)) -> (f64, u64) {
-        // NaN is the greatest number.
-        let value = match end {
-            End::Min {} if a.0.is_nan() => b.0,
-            End::Min {} => a.0.min(b.0),
-            End::Max {} if a.0.is_nan() || b.0.is_nan() => f64::NAN,
-            End::Max {} => a.0.max(b.0),
-            _ => a.0 + b.0,
-        };
-        (value, a.1 + b.1)
+        (end.by().floats(a.0, b.0), a.1 + b.1)
     }
 
     fn append(self, end: End, to: &mut Vec<u8>) {
-        values::encode_f64(if matches!(end, End::Mean {}) { self.0 / self.1 as f64 } else { self.0 }, to);
+        end.by().append_float(self.0, self.1, to);
     }
 }
 
@@ -377,7 +285,7 @@ impl<N: Number> Fold for N {
         match end {
             End::Distinct {} => return values::encode_key(key, Types::default(), to),
             End::Lines { distinct: true } => return values::encode_text(key, to),
-            _ => values::begin_pair(to),
+            _ => values::begin_tuple(2, to),
         }
         match end {
             End::Words {} | End::Lines { .. } => values::encode_text(key, to),
@@ -412,9 +320,54 @@ impl<N: Number> Fold for (N, Bytes) {
         if matches!(end, End::Distinct {}) {
             return shown.append(key, to);
         }
-        values::begin_pair(to);
+        values::begin_tuple(2, to);
         shown.append(key, to);
         number.append(end, to);
+    }
+}
+
+/// States of several reducers, with the headers of keys.
+impl Fold for (Bytes, Bytes) {
+    const COMBINES: bool = true;
+
+    fn combine(end: End, mut a: (Vec<u8>, Vec<u8>), b: (Vec<u8>, Vec<u8>)) -> (Vec<u8>, Vec<u8>) {
+        end.several().merge(&mut a.0, &b.0).unwrap_or_else(|| unfit().throw());
+        (a.0, values::merged(a.1, b.1))
+    }
+
+    fn pair<'b>(
+        end: End,
+        _: u32,
+        output: &impl Output,
+        buffers: &'b mut Buffers,
+    ) -> Result<(&'b [u8], (&'b [u8], &'b [u8])), Stop> {
+        buffers.value.clear();
+        buffers.state.clear();
+        output.with_pair(|key, value| {
+            let partial = |by, field| match field {
+                None => partial(by, value),
+                Some((at, of)) => value.with_field(at, of, |field| partial(by, field))?,
+            };
+            end.several().begin(partial, &mut buffers.state).ok_or(Stop::Unfit(Code::Unfit))?;
+            key_and_header(key, buffers)
+        })?;
+        Ok((&buffers.key, (&buffers.state, &buffers.value)))
+    }
+
+    fn append(end: End, key: &[u8], (state, mut header): (&[u8], &[u8]), to: &mut Vec<u8>) {
+        let mut shown = Shown::default();
+        shown.see(&mut header);
+        values::begin_tuple(2, to);
+        shown.append(key, to);
+        end.several().append(state, to);
+    }
+}
+
+/// Returns what a value is for a reducer.
+fn partial(by: By, value: &impl Output) -> Option<Partial> {
+    match by {
+        By::Count => Some(Partial::Int(1)),
+        _ => value.int().map(Partial::Int).or_else(|| value.float().map(Partial::Float)),
     }
 }
 

@@ -15,6 +15,8 @@ mod keys;
 mod values;
 mod columns;
 mod groups;
+mod outputs;
+mod reducers;
 mod folds;
 mod frames;
 mod arrays;
@@ -50,6 +52,8 @@ mod _native {
     use crate::options::listed;
     #[pymodule_export]
     use crate::program::Form;
+    #[pymodule_export]
+    use crate::reducers::Reducers;
     #[pymodule_export]
     use crate::stage::Made;
     #[pymodule_export]

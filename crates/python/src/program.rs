@@ -11,9 +11,10 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arrays::{Output, with_views};
 use crate::exceptions::Code;
-use crate::folds::{End, Fold, How, Origin, Stop, unfit};
+use crate::folds::{End, Fold, How, Origin, unfit};
 use crate::groups::{self, PartGroups};
 use crate::keys::{self, Types};
+use crate::outputs::Stop;
 use crate::stream::Stream;
 use crate::values::{self, Numbers, Shown};
 
@@ -44,6 +45,7 @@ pub enum Form {
     CountShown,
     IntShown,
     FloatShown,
+    Several,
     Any,
 }
 
@@ -252,6 +254,7 @@ impl StageProgram {
                     Form::CountShown => made_records::<(u64, Bytes)>(py, chunk, end, apart),
                     Form::IntShown => made_records::<((i64, u64), Bytes)>(py, chunk, end, apart),
                     Form::FloatShown => made_records::<((f64, u64), Bytes)>(py, chunk, end, apart),
+                    Form::Several => made_records::<(Bytes, Bytes)>(py, chunk, end, apart),
                     Form::Any => made_records::<Bytes>(py, chunk, end, apart),
                 }
             }
@@ -428,7 +431,7 @@ fn join(
     if how == How::Anti {
         if rights.is_empty() {
             for left in &lefts {
-                values::begin_pair(&mut records);
+                values::begin_tuple(2, &mut records);
                 shown.append(key, &mut records);
                 records.extend_from_slice(left);
             }
@@ -443,9 +446,9 @@ fn join(
             rights.push(none);
         }
         for (left, right) in lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right))) {
-            values::begin_pair(&mut records);
+            values::begin_tuple(2, &mut records);
             shown.append(key, &mut records);
-            values::begin_pair(&mut records);
+            values::begin_tuple(2, &mut records);
             records.extend_from_slice(left);
             records.extend_from_slice(right);
             // A frequent key has very many records: its values, multiplied.

@@ -142,6 +142,7 @@ impl Stage {
             Form::CountShown => self.run_form::<(u64, Bytes)>(frames, keep),
             Form::IntShown => self.run_form::<((i64, u64), Bytes)>(frames, keep),
             Form::FloatShown => self.run_form::<((f64, u64), Bytes)>(frames, keep),
+            Form::Several => self.run_form::<(Bytes, Bytes)>(frames, keep),
             Form::Any => self.run_form::<Bytes>(frames, keep),
         }
     }

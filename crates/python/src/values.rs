@@ -123,10 +123,10 @@ pub fn numbers<'b>(part: &BatchPart<'b>) -> Option<(Kind, &'b [[u8; 8]])> {
     }
 }
 
-/// Begins a pair, whose key and value must follow.
-pub fn begin_pair(to: &mut Vec<u8>) {
+/// Begins a tuple, whose items must follow: a pair has a key and a value.
+pub fn begin_tuple(items: usize, to: &mut Vec<u8>) {
     to.push(TUPLE);
-    to.extend_from_slice(&2u32.to_le_bytes());
+    to.extend_from_slice(&(items as u32).to_le_bytes());
 }
 
 /// Appends a whole number.

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import builtins
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..base.errors import PlanError
 from ..base.keys.values import ValueKey, whole
 from ..base.known_as import known_as
 
 known_as(__name__, "gristmill.reducers")
 
-ReducerName = Literal["sum", "min", "max", "mean", "count", "list", "first", "top"]
+ReducerName = Literal["sum", "min", "max", "mean", "count", "list", "first", "top", "several"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Reducer:
     name: ReducerName
     #: How many values `top` keeps.
     k: int = 0
+    #: The reducers of `several`, whose results are a tuple. Each reduces the values, or one field of them.
+    parts: tuple[Reducer, ...] = ()
+    of_fields: bool = False
 
     def of(self, values: Iterable[Any]) -> Any:
         """Reduces some values here, in plain Python. There must be at least one.
@@ -59,9 +63,43 @@ class Reducer:
                 return found[0]
             case "top":
                 return heapq.nlargest(self.k, found, ValueKey)
+            case "several" if self.of_fields:
+                return tuple(part.of(values) for part, values in zip(self.parts, _fields(found, len(self.parts))))
+            case "several":
+                return tuple(part.of(found) for part in self.parts)
 
     def __str__(self) -> str:
+        if self.parts:
+            named = ", ".join(map(str, self.parts))
+            return f"({named})" if self.of_fields else named
         return f"gm.{self.name}({self.k})" if self.k else f"gm.{self.name}"
+
+
+def _fields(values: Iterable[Any], count: int) -> builtins.list[tuple[Any, ...]]:
+    """The values as columns: the first field of all, the second, and so on."""
+    for value in values:
+        if not isinstance(value, (tuple, builtins.list)) or len(value) != count:
+            raise TypeError(f"{count} reducers in a tuple reduce the fields of tuples of {count}, and this value is {value!r}")
+    return builtins.list(zip(*values))
+
+
+def reducer_of(given: Sequence[Any]) -> Reducer | Callable[[Any, Any], Any]:
+    """The reducer that `reduce_by_key` was given. Raises :class:`gristmill.PlanError` if it is none."""
+    if len(given) == 1 and callable(given[0]) and not isinstance(given[0], Reducer):
+        function: Callable[[Any, Any], Any] = given[0]
+        return function
+    parts = tuple(map(_part, given))
+    return parts[0] if len(parts) == 1 else Reducer("several", parts=parts)
+
+
+def _part(given: Any) -> Reducer:
+    if isinstance(given, Reducer):
+        return given
+    if isinstance(given, tuple) and given:
+        return Reducer("several", parts=tuple(map(_part, given)), of_fields=True)
+    if callable(given):
+        raise PlanError(f"{given!r} is a function: several reducers at once are those of Gristmill, such as gm.sum")
+    raise PlanError(f"{given!r} is neither a reducer such as gm.sum nor a function of two values")
 
 
 #: The sum of the values. Sums of whole numbers are exact, however large they are.

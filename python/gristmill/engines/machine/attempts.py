@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..._native import Code, End, Form, How, Partitions
+from ..._native import Code, End, Form, How, Partitions, Reducers
 from ...plan.nodes import Join, JoinKind, Narrow, Shuffle, Source
 from ...plan.orders import Order
 from ...plan.reducers import Reducer
@@ -57,6 +57,9 @@ def attempts(stage: Stage) -> list[Attempt]:
             counted = _counted(stage)
             fast = [] if counted is None else [dataclasses.replace(_counting(counted)[0], limit=count)]
             return [*fast, Attempt(stage, End.Top(count))]
+        case Shuffle(kind="reduce", reducer=Reducer(name="several") as reducer) if (several := _several(reducer)) is not None:
+            combined = Attempt(stage, End.Several(several), Form.SEVERAL)
+            return [combined, Attempt(stage, End.Groups(arrays=False), reduce=reduced_by(stage.end))]
         case Shuffle(kind="reduce", reducer=Reducer(name=name)) if name in _REDUCERS:
             forms = (Form.INT, Form.FLOAT, Form.INT_SHOWN, Form.FLOAT_SHOWN)
             known = [Attempt(stage, _REDUCERS[name](), form) for form in forms]
@@ -73,6 +76,15 @@ def may_fit(form: Form, failed: Form, code: int | None) -> bool:
     if code == Code.UNFIT:
         return form == Form.ANY or _SHOWN.get(form, form) != _SHOWN.get(failed, failed)
     return code == Code.UNFIT_KEY and (form == Form.ANY or form in _SHOWN)
+
+
+def _several(reducer: Reducer) -> Reducers | None:
+    """Several reducers as the native engine combines them, if it does."""
+    parts = [reducer] if reducer.of_fields else reducer.parts
+    named = [[one.name for one in part.parts] if part.of_fields else part.name for part in parts]
+    known = {*_REDUCERS, "count"}
+    leaves = list(itertools.chain.from_iterable([part] if isinstance(part, str) else part for part in named))
+    return Reducers(named) if known.issuperset(leaves) and len(leaves) <= Reducers.MOST else None
 
 
 def _may_be_columns(stage: Stage) -> bool:

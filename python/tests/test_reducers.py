@@ -1,0 +1,87 @@
+"""Several reducers at once give what each of them gives alone, in one pass."""
+
+import fractions
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gristmill as gm
+
+RERUN = settings(max_examples=60, deadline=None)
+#: Halves are exact as floats, so their sums do not depend on the order.
+HALVES = st.integers(-(2**30), 2**30).map(lambda number: number / 2)
+#: Numbers of one kind, as most columns are; too large for 64 bits; and mixed.
+NUMBERS = st.sampled_from([st.integers(-9, 9), HALVES, st.integers(2**62, 2**65), st.integers(-9, 9) | HALVES, st.booleans()])
+PLAIN: dict[Any, Any] = {
+    gm.sum: sum,
+    gm.min: min,
+    gm.max: max,
+    gm.count: len,
+    gm.mean: lambda values: float(statistics.mean(map(fractions.Fraction, values))),
+}
+
+
+@RERUN
+@given(NUMBERS.flatmap(lambda numbers: st.lists(st.tuples(st.sampled_from("ab") | st.integers(0, 1), numbers), max_size=20)), st.data())
+def test_several_reducers_of_a_value(pairs: list[tuple[Any, Any]], data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(list(PLAIN)), min_size=2, max_size=14))
+    expected: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        expected.setdefault(key, []).append(value)
+    found = gm.from_iterable(pairs).reduce_by_key(*chosen).to_dict()
+    assert found == {key: tuple(PLAIN[each](values) for each in chosen) for key, values in expected.items()}
+
+
+@RERUN
+@given(st.lists(st.tuples(st.integers(0, 2), st.tuples(st.integers(-9, 9), HALVES, st.text(max_size=2))), max_size=20))
+def test_a_reducer_for_each_field(pairs: list[tuple[int, tuple[int, float, str]]]) -> None:
+    expected: dict[int, list[tuple[int, float, str]]] = {}
+    for key, value in pairs:
+        expected.setdefault(key, []).append(value)
+    data = gm.from_iterable(pairs)
+    first = {key: tuple(zip(*values)) for key, values in expected.items()}
+    assert data.reduce_by_key((gm.sum, gm.max, gm.count)).to_dict() == {k: (sum(a), max(b), len(c)) for k, (a, b, c) in first.items()}
+    # Least text is no native reducer.
+    found = data.reduce_by_key(gm.count, (gm.max, gm.min, gm.min)).to_dict()
+    assert found == {key: (len(a), (max(a), min(b), min(c))) for key, (a, b, c) in first.items()}
+
+
+def test_columns_are_reduced_without_objects(tmp_path: Path) -> None:
+    rows = [{"shop": n % 7, "item": f"item {n % 3}", "cents": n, "kilos": n / 4} for n in range(1000)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    read = gm.read_parquet(tmp_path / "a.parquet").pluck(("shop", "item"), ("cents", "kilos"))
+    expected: dict[Any, list[Any]] = {}
+    for row in rows:
+        expected.setdefault((row["shop"], row["item"]), []).append((row["cents"], row["kilos"]))
+    columns = {key: tuple(zip(*values)) for key, values in expected.items()}
+    found = read.reduce_by_key((gm.sum, gm.mean), gm.count).to_dict()
+    assert found == {key: ((sum(cents), sum(kilos) / len(kilos)), len(cents)) for key, (cents, kilos) in columns.items()}
+
+
+def test_what_follows_several_reducers_sees_tuples() -> None:
+    totals = gm.range(100).key_by(lambda n: n % 3).reduce_by_key(gm.count, gm.sum)
+    assert totals.map(lambda pair: pair[1][1] / pair[1][0]).collect() == [49.5, 49.0, 50.0]
+    assert totals.top(1, by="value").collect() == [(0, (34, 1683))]
+    assert totals.join(totals).count() == 3
+
+
+def test_values_that_do_not_fit_are_an_error() -> None:
+    with pytest.raises(gm.JobError, match=r"3 reducers in a tuple reduce the fields of tuples of 3, and this value is \(1, 2\)"):
+        gm.from_iterable([("a", (1, 2))]).reduce_by_key((gm.sum, gm.sum, gm.sum)).collect()
+    with pytest.raises(gm.JobError, match="TypeError"):
+        gm.from_iterable([("a", "text"), ("a", "more")]).reduce_by_key(gm.count, gm.sum).collect()
+    pairs = gm.from_iterable([("a", 1)])
+    with pytest.raises(gm.PlanError, match="needs a reducer"):
+        pairs.reduce_by_key()
+    with pytest.raises(gm.PlanError, match="several reducers at once are those of Gristmill"):
+        pairs.reduce_by_key(gm.sum, max)  # type: ignore[call-overload]  # that is the mistake
+    with pytest.raises(gm.PlanError, match="neither a reducer"):
+        pairs.reduce_by_key(gm.sum, 3)  # type: ignore[call-overload]  # that is the mistake
+    with pytest.raises(gm.PlanError, match="neither a reducer"):
+        pairs.reduce_by_key(())
