@@ -7,7 +7,7 @@
 #   base.keys: forms times rules canonical order values
 #   records: timeline runs tables writers batches
 #   plan: orders reducers shared nodes stages describe
-#   engines: own_modules randoms formats replays functions local
+#   engines: own_modules randoms formats csv_pieces replays functions local
 #   engines.machine.modules: used digests changes
 #   engines.machine: words channel pipes streams logs surroundings parcel unpicklable imports
 #   engines.machine: workers attempts requests coordinator process serve starter job

@@ -71,6 +71,8 @@ def read_csv(
 ) -> Dataset[dict[str, str]]:
     """Reads the rows of CSV files with a header as dictionaries of text.
 
+    Workers share a large file. :meth:`Dataset.pluck` right after this makes no dictionary of a row.
+
     A row with more or fewer fields than the header is a bad record: it ends the job with :class:`gristmill.InputError`, or is set
     aside if `on_error` is `skip`. One empty field more may stand at the end of a row. Empty lines are skipped. A quote that is not
     closed, text behind a closing quote, and two columns of one name end the job with :class:`gristmill.InputError`;

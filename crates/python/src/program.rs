@@ -28,6 +28,8 @@ pub enum Records {
     Text,
     /// Lines as bytes.
     Lines,
+    /// Whole rows of CSV, which Python takes apart: the path of a file, an offset in its content, and bytes.
+    Rows,
     /// As many records as bytes; the byte at an offset stands for so many objects of the Python side.
     Places { each: u64, count: u64 },
     /// The result of an earlier stage, with its end and form.
@@ -172,6 +174,7 @@ impl StageProgram {
             Stop::Raised(error) => {
                 let count = match self.inputs[chunk.tag() as usize] {
                     Records::Places { .. } => chunk.bytes().len(),
+                    Records::Rows => 1,
                     _ => records.len().unwrap_or(0),
                 };
                 self.failed(py, &error, (chunk.tag(), &records, count), chunk)
@@ -236,6 +239,10 @@ impl StageProgram {
                 };
                 let lines = lines.map(line).collect::<Vec<_>>();
                 PyList::new(py, lines).map(without_keys).map_err(decoding_failed)
+            }
+            Records::Rows => {
+                let piece = (chunk.source().path.as_os_str(), chunk.offset(), PyBytes::new(py, chunk.bytes()));
+                piece.into_pyobject(py).map(without_keys).map_err(decoding_failed)
             }
             Records::Places { each, count } => {
                 let start = chunk.offset() * each;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill::files::Syntax;
 use gristmill::options::Options;
 use gristmill::stats::Progress;
 use gristmill::types::Ending;
@@ -36,6 +37,8 @@ pub struct Made {
 pub enum Side<'py> {
     /// Files of lines, as text or as bytes.
     Files(bool, Vec<PathBuf>),
+    /// Files of CSV: the byte between fields, and the files.
+    Rows(u8, Vec<PathBuf>),
     /// Objects that the workers have: their number, and how many of them a task maps.
     Places(u64, u64),
     Made(Bound<'py, Made>),
@@ -103,6 +106,10 @@ impl Stage {
                 Side::Files(is_text, paths) => {
                     let input = Input::paths(paths).records(gristmill::Records::Lines);
                     (input, if is_text { Records::Text } else { Records::Lines })
+                }
+                Side::Rows(delimiter, paths) => {
+                    let syntax = Syntax { delimiter, ..Syntax::default() };
+                    (Input::paths(paths).records(gristmill::Records::Csv(syntax)), Records::Rows)
                 }
                 Side::Places(count, batch) => {
                     // A record that is set aside must be one object.

@@ -60,7 +60,7 @@ def read(source: Source, refuse: Refuse, fields: Set[Any] | None = None) -> Iter
         "text": lambda path: _text(path, options.get("errors", "strict"), refuse),
         "bytes": _lines,
         "files": lambda path: [(_whole(path), Place(path))],
-        "csv": lambda path: _csv(path, options, refuse),
+        "csv": lambda path: csv_rows(path, options, refuse),
         "jsonl": lambda path: _jsonl(path, refuse),
         "parquet": lambda path: _parquet(path, options.get("columns"), fields),
     }
@@ -69,7 +69,7 @@ def read(source: Source, refuse: Refuse, fields: Set[Any] | None = None) -> Iter
     return itertools.chain.from_iterable(map(readers[source.kind], source.data))
 
 
-def _unreadable(path: str, error: Exception) -> InputError:
+def unreadable(path: str, error: Exception) -> InputError:
     after = f" after byte {error.content_bytes} of its content" if isinstance(error, Damaged) and error.content_bytes else ""
     why = error.strerror if isinstance(error, OSError) and error.strerror else error
     return InputError(f"cannot read {printable(path)}{after}: {why}")
@@ -80,7 +80,7 @@ def _whole(path: str) -> tuple[str, bytes]:
         with unpacked(path) as file:
             return path, file.read()
     except (OSError, Damaged) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _lines(path: str) -> Iterator[tuple[bytes, Place]]:
@@ -93,7 +93,7 @@ def _lines(path: str) -> Iterator[tuple[bytes, Place]]:
                 yield line[: len(line) - end], Place(path, number, byte)
                 byte += len(line)
     except (OSError, Damaged) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def line_blocks(path: str, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
@@ -107,7 +107,7 @@ def line_blocks(path: str, start: int, stop: int) -> Iterator[tuple[int, bytes]]
             while (at := file.tell()) < stop and (block := file.read(min(_BLOCK_BYTES, stop - at))):
                 yield at, block if block.endswith(b"\n") else block + file.readline()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _text(path: str, errors: str, refuse: Refuse) -> Iterator[Placed]:
@@ -188,7 +188,8 @@ def _is_deep(line: bytes) -> bool:
 # CSV.
 
 
-def _csv(path: str, options: Mapping[str, Any], refuse: Refuse) -> Iterator[Placed]:
+def csv_rows(path: str, options: Mapping[str, Any], refuse: Refuse) -> Iterator[Placed]:
+    """The rows of a CSV file below its header, as dictionaries."""
     csv.field_size_limit(options.get("field_characters_max", csv.field_size_limit()))
     begins = 1
     try:
@@ -196,22 +197,38 @@ def _csv(path: str, options: Mapping[str, Any], refuse: Refuse) -> Iterator[Plac
             text = io.TextIOWrapper(cast("IO[bytes]", file), "utf-8-sig", options.get("errors", "strict"), newline="")
             rows = csv.reader(text, delimiter=options.get("delimiter", ","), strict=True)
             # Lines above it may be empty.
-            names = _numbered(path, next(filter(None, rows), []), options.get("duplicate_names"))
+            names = numbered(path, next(filter(None, rows), []), options.get("duplicate_names"))
             begins = rows.line_num + 1
             for row in rows:
                 place, begins = Place(path, begins), rows.line_num + 1
-                # Some programs write a delimiter after every field.
-                if len(row) == len(names) or (len(row) == len(names) + 1 and not row[-1]):
-                    yield dict(zip(names, row)), place
-                elif row:
-                    fields = f"this row has {len(row)} fields, and the header has {len(names)}"
-                    refuse(row, place, InputError(f"{place}: {fields}"))
+                yield from placed_row(names, row, place, refuse)
     except csv.Error as error:
         raise InputError(f"{Place(path, rows.line_num)}: this is not CSV: {_csv_error(str(error), begins)}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{printable(path)}, in line {rows.line_num + 1} or after it: this is not UTF-8") from error
+        raise InputError(f"{Place(path, _undecodable(path))}: this is not UTF-8") from error
     except (OSError, Damaged) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
+
+
+def placed_row(names: list[str], row: list[str], place: Place, refuse: Refuse) -> Iterator[Placed]:
+    """A row as a dictionary, unless it is empty, or is refused because it does not fit the names of the columns."""
+    # Some programs write a delimiter after every field.
+    if len(row) == len(names) or (len(row) == len(names) + 1 and not row[-1]):
+        yield dict(zip(names, row)), place
+    elif row:
+        fields = f"this row has {len(row)} fields, and the header has {len(names)}"
+        refuse(row, place, InputError(f"{place}: {fields}"))
+
+
+def _undecodable(path: str) -> int | None:
+    """The first line of a file that is not UTF-8."""
+    with unpacked(path) as file:
+        for number, line in enumerate(io.TextIOWrapper(cast("IO[bytes]", file), "utf-8", "surrogateescape", newline=""), 1):
+            try:
+                line.encode()
+            except UnicodeEncodeError:
+                return number
+    return None
 
 
 def _csv_error(said: str, begins: int) -> str:
@@ -226,7 +243,7 @@ def _csv_error(said: str, begins: int) -> str:
     return said
 
 
-def _numbered(path: str, names: list[str], duplicate_names: str | None) -> list[str]:
+def numbered(path: str, names: list[str], duplicate_names: str | None) -> list[str]:
     """The names of columns. Those that are equal are an error, or get numbers: `a`, `a_2`, `a_3`."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice and duplicate_names != "number":
@@ -299,7 +316,7 @@ def parquet_batches(share: str | Share, columns: list[str] | None, fields: Set[A
                 batches = file.iter_batches(min(rows, _TABLE_ROWS), [group], columns, use_threads=False)
                 yield from (Batch(Table.from_batches([batch]), file=share.path) for batch in batches)
     except (OSError, ArrowException) as error:
-        raise _unreadable(share.path, error) from error
+        raise unreadable(share.path, error) from error
 
 
 def check_columns(paths: Sequence[str], columns: list[str]) -> None:

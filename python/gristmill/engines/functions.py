@@ -19,6 +19,7 @@ from ..plan.describe import name, step_of
 from ..plan.nodes import Narrow, Shuffle, Source
 from ..plan.reducers import Reducer
 from ..records.batches import Pluck, natively
+from .csv_pieces import Pieces, Rows
 from .formats import NOWHERE, Place, Placed, Refuse, parquet_batches, read
 from .replays import Step, applied, made_of_group, results, steps_of
 
@@ -85,17 +86,23 @@ class Side:
     end: Shuffle | None
     #: A file is one record for the engine, and many here.
     is_opened: bool = False
+    #: It is cut, and what the engine has for one record is a piece.
+    pieces: Pieces | None = None
     #: The records are those of another stage.
     is_made: bool = False
     #: Those that became of one key of it come as a list.
     is_each: bool = False
     chain: Chain = field(init=False)
+    #: The same without the first function.
+    rest: Chain = field(init=False)
 
     def __post_init__(self) -> None:
-        self.chain = _composed(self.narrows, self.end)
+        self.chain, self.rest = _composed(self.narrows, self.end), _composed(self.narrows[1:], self.end)
 
     def records(self, given: Any) -> Iterable[Any]:
         """Turns what the engine gives into the records that it stands for."""
+        if self.pieces is not None:
+            return self.pieces.records(Rows(*given))
         if self.source is None:
             found: list[Any] = given
         elif self.is_opened:
@@ -113,6 +120,8 @@ class Side:
             columns, fields = self.source.options.get("columns"), fields_of(self.narrows)
             batches = (parquet_batches(share, columns, fields) for share in self._data(given))
             return itertools.chain.from_iterable(natively(self.chain(batch)) for batch in itertools.chain.from_iterable(batches))
+        if self.pieces is not None and (pluck := _first_pluck(self.narrows)) is not None and self.pieces.has(Rows(*given), pluck.names()):
+            return natively(self.rest(self.pieces.records(Rows(*given), pluck)))
         records = self.records(given)
         if seed is not None and self.source is not None and not self.is_opened:
             records = seeded(records, seed, given)
@@ -130,16 +139,23 @@ class Side:
         assert self.source is not None
         return self.source.data[given.start : given.stop]
 
-    def placed(self, given: range, refuse: Refuse | None = None) -> Iterator[Placed]:
+    def placed(self, given: Any, refuse: Refuse | None = None) -> Iterator[Placed]:
         """The records of files, each with its place."""
+        if self.pieces is not None:
+            return self.pieces.placed(Rows(*given), refuse or _refuse)
         assert self.source is not None
         return read(Source(self.source.kind, self._data(given), self.source.options), refuse or _refuse)
 
 
 def fields_of(narrows: Sequence[Narrow]) -> Set[Any] | None:
     """The fields that functions need of the records of a source, if they say so."""
+    pluck = _first_pluck(narrows)
+    return None if pluck is None else pluck.names()
+
+
+def _first_pluck(narrows: Sequence[Narrow]) -> Pluck | None:
     first = narrows[0].function if narrows else None
-    return first.names() if isinstance(first, Pluck) else None
+    return first if isinstance(first, Pluck) else None
 
 
 def seeded(records: Iterable[Any], seed: Callable[..., object], numbers: Iterable[int] | None = None) -> Iterator[Any]:

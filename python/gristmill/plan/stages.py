@@ -73,7 +73,7 @@ def sources(last: Stage) -> Iterator[Source]:
 def without_fields(node: Node) -> Node:
     """A node with as many records, for a job that only counts them: rows of tables need no fields then."""
     match node:
-        case Source(kind="parquet") | Narrow(function=OnTables() | Pluck()):
+        case Source(kind="parquet" | "csv") | Narrow(function=OnTables() | Pluck()):
             return Narrow(node, "map", Pluck())
     return node
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -41,6 +42,19 @@ class Pluck:
     def names(self) -> set[Any]:
         """The fields, without the structure of what is made of them."""
         return set(_names(self.fields))
+
+    def of_rows(self, names: list[str]) -> Callable[[list[Any]], Any]:
+        """The same function of a record that is a list, whose items have these names."""
+        return _of_rows(self.fields[0] if len(self.fields) == 1 else self.fields, names)
+
+
+def _of_rows(field: Field, names: list[str]) -> Callable[[list[Any]], Any]:
+    if not isinstance(field, tuple):
+        return operator.itemgetter(names.index(field))
+    if len(field) > 1 and not any(isinstance(part, tuple) for part in field):
+        return operator.itemgetter(*map(names.index, field))
+    parts = [_of_rows(part, names) for part in field]
+    return lambda row: tuple(part(row) for part in parts)
 
 
 def _field(field: Field, record: Any) -> Any:

@@ -24,6 +24,7 @@ from ...plan.nodes import Narrow, Shuffle, Source
 from ...plan.shared import SharedArray
 from ...plan.stages import Stage, stages
 from ...records.runs import BadRecord
+from ..csv_pieces import Pieces
 from ..formats import NOWHERE, Place, json_values, shares
 from ..functions import Side
 from .attempts import Attempt, attempts, is_strict_text, may_fit
@@ -34,7 +35,7 @@ from .workers import Functions, Log
 
 #: The classes of errors of the program.
 _ERRORS = {Fault.INPUT: "InputError", Fault.RESOURCE: "ResourceError", Fault.CANCELLED: "Cancelled", Fault.SETTING: "PlanError"}
-#: Sources whose files are read whole by one worker each.
+#: Sources that Python reads; but for CSV whose delimiter is one byte, one worker reads a file.
 _OPENED = ("files", "csv", "parquet")
 #: Sources whose lines the native engine reads.
 _OF_LINES = ("text", "bytes", "jsonl")
@@ -178,6 +179,8 @@ class _Job:
             elif source.kind == "text" and not is_text:
                 steps = [Narrow(source, "map", functools.partial(_text, source.options["errors"]))]
             return Side(None, [*steps, *narrows], end), (is_text, source.data)
+        if source.kind == "csv" and source.options["delimiter"].isascii():
+            return Side(source, narrows, end, is_opened=True, pieces=Pieces(source.options)), (ord(source.options["delimiter"]), source.data)
         if source.kind == "parquet":
             source = Source(source.kind, list(shares(source.data)), source.options)
         count, is_opened = len(source.data), source.kind in _OPENED
@@ -204,7 +207,7 @@ class _Job:
     def tell(self, stage: Stage) -> None:
         """Says which stage begins, for the bar."""
         self.begun.add(stage)
-        units = {"records" if side.source and not side.is_opened else "" if side.is_opened else "bytes" for side in self.sides}
+        units = {"bytes" if side.pieces or not side.source else "" if side.is_opened else "records" for side in self.sides}
         told = {"number": len(self.begun), "count": self.count, "title": title(stage)}
         if units == {"records"}:
             told["records"] = sum(len(side.source.data) for side in self.sides if side.source)
@@ -266,7 +269,7 @@ class _Job:
 
     def object_at(self, offset: int) -> Any:
         """The object that the program made and that has this place, if only one input has such."""
-        sources = [side.source for side in self.sides if side.source is not None]
+        sources = [side.source for side in self.sides if side.source is not None and side.pieces is None]
         if len(sources) != 1 or len(sources[0].data) > _EACH_ITS_PLACE:
             return None
         return sources[0].data[offset]

@@ -17,5 +17,6 @@ def in_words_of_python(text: str) -> str:
     # Names of files may have characters that steer a terminal.
     text = printable(text).replace("the shared output ", "the shared array ")
     text = text.replace("Raise the limit with Job::record_bytes_max", "gm.read_files reads whole files, of any record length")
+    text = text.replace("set Records::Lines", "read its lines with gm.read_text")
     text = re.sub(r"records of the program bytes (\d+)\.\.(\d+)", r"records \1 to \2 of the program", text)
     return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)

@@ -124,15 +124,22 @@ class Functions:
             records = itertools.chain.from_iterable(records)
         return ((record, NOWHERE) for record in records)
 
-    def _map_opened(self, side: Side, given: range) -> Iterator[Any]:
+    def _map_opened(self, side: Side, given: Any) -> Iterable[Any]:
         """The outputs for the records of files, without those that fail."""
+        if side.pieces is not None:
+            with suppress(Exception):
+                return list(side.outputs(given))
+        return self._map_placed(side, given)
 
+    def _map_placed(self, side: Side, given: Any) -> Iterator[Any]:
         def refuse(record: Any, place: Place, error: Exception) -> None:
             self.log.bad(place, BadRecord(record, str(error), *place))
 
         for number, (record, place) in enumerate(side.placed(given, refuse)):
             try:
                 outputs = list(side.chain([record]))
+            except PairsNeeded:
+                raise
             except Exception as error:
                 _, steps = first_failing(side, record)
                 found = raised(error, steps[-1][0] if steps else "")
