@@ -147,10 +147,18 @@ fn pages_that_memory_cannot_hold_are_not_faulted_in() {
 
 #[test]
 fn pages_of_many_workers_are_not_tiny() {
+    let page = |processors, workers| {
+        let machine =
+            Resources { processors: Processors::within(processors, None), nodes: &[], available_bytes: 1 << 36 };
+        let settings = Settings { workers, ..Settings::default() };
+        let plan = made(&settings, machine, 1 << 30, PROGRAM, sample(5.0).as_ref()).expect("it is possible");
+        plan.page_bytes
+    };
     // Sixteen workers had pages of 4 KiB: 13 % more processor time for sums by key than with 16 KiB.
-    let machine = Resources { processors: Processors::within(16, None), nodes: &[], available_bytes: 1 << 36 };
-    let plan = made(&Settings::default(), machine, 1 << 30, PROGRAM, sample(5.0).as_ref()).expect("it is possible");
-    assert_eq!((plan.workers(), plan.page_bytes), (16, 12 << 10));
+    assert_eq!(page(16, None), 16 << 10);
+    // With 8 KiB, 128 workers on two processors took a seventh more.
+    assert_eq!(page(2, Some(128)), 16 << 10);
+    assert_eq!([page(2, None), page(2, Some(1024)), page(64, None)], [32 << 10, 4 << 10, 4 << 10]);
 }
 
 #[test]
@@ -368,8 +376,8 @@ fn splits_and_pages_have_the_reasons_that_decided_them() {
         let line = line("pages", settings, PROGRAM, input_bytes, sample(5.0));
         line.split_once(" of ").map(|(_, size)| size.to_owned()).expect("a number of pages")
     };
-    let cached = "the pages of all that map at once stay in the last-level cache";
-    assert_eq!(page(&open, 64 << 20), format!("12 KiB for each worker, and 341 in reserve ({cached})"));
+    let often = "smaller ones would wake reducers too often";
+    assert_eq!(page(&open, 64 << 20), format!("16 KiB for each worker, and 256 in reserve ({often})"));
     assert_eq!(page(&paged(4096), 64 << 20), "4 KiB for each worker, and 1024 in reserve (as asked for)");
     let short = Settings { memory_bytes: Some(64 << 20), ..Settings::default() };
     let affordable = "the pages of all workers take an eighth of the memory";
