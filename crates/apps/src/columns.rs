@@ -10,7 +10,7 @@ use gristmill_os::vectors::with_widest;
 
 use crate::error::{Error, Result, sift};
 use crate::file_format::BYTE_ORDER_MARK;
-use crate::heading::{Dialect, Guesses, Header, Heading, shown};
+use crate::heading::{Dialect, Guesses, Header, Heading, delimiter_hint, shown};
 use crate::number::finite;
 use crate::plain_row::PlainRow;
 use crate::row::{OPEN_QUOTE, RowReader, Width};
@@ -55,13 +55,21 @@ impl Column {
     fn place(&self, line: &ByteRecord, is_header: bool, delimiter: u8) -> std::result::Result<usize, String> {
         let numbered = |number: usize| match number {
             number if (1..=line.len()).contains(&number) => Ok(number - 1),
-            number => Err(format!("there is no column {number}: the first line has {}", line.len())),
+            number => Err(format!(
+                "there is no column {number}: the first line has {}{}",
+                line.len(),
+                delimiter_hint(line, delimiter)
+            )),
         };
         match self {
             Column::Number(number) => numbered(*number),
             Column::Name(name) => match *named(line, name) {
                 [place] => Ok(place),
-                [] => Err(format!("there is no column {name:?}; the first line says {}", shown(line, delimiter))),
+                [] => Err(format!(
+                    "there is no column {name:?}; the first line says {}{}",
+                    shown(line, delimiter),
+                    delimiter_hint(line, delimiter)
+                )),
                 [first, second, ..] => Err(format!(
                     "columns {} and {} are both called {name:?}: say which by its number",
                     first + 1,

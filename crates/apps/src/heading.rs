@@ -269,6 +269,16 @@ pub(crate) fn shown(line: &ByteRecord, delimiter: u8) -> String {
     }
 }
 
+/// Returns a hint for messages if the fields of a first line seem to end at another byte.
+pub(crate) fn delimiter_hint(line: &ByteRecord, delimiter: u8) -> String {
+    let separates = |byte: &&u8| **byte != delimiter && line.len() == 1 && line[0].contains(*byte);
+    match b";\t|,".iter().find(separates) {
+        Some(b'\t') => ". If its fields end at tabs, set Dialect::delimiter".to_owned(),
+        Some(byte) => format!(". If its fields end at {:?}, set Dialect::delimiter", char::from(*byte)),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

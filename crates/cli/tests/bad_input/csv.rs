@@ -150,6 +150,29 @@ fn rows_have_as_many_fields_as_the_first_line() {
     }
 }
 
+/// A file with semicolons had no column of any name, and nothing said why.
+#[test]
+fn a_first_line_without_the_delimiter_is_answered_with_a_likely_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a.csv"), "k;v\n1;2\n").expect("written");
+    fs::write(dir.path().join("b.csv"), "k\tv\n1\t2\n").expect("written");
+    fs::write(dir.path().join("c.csv"), "k\n1\n").expect("written");
+    for (arguments, said) in [
+        (
+            &["--by", "k", "a.csv"][..],
+            "there is no column \"k\"; the first line says k;v. If its fields end at ';', set --delimiter\n",
+        ),
+        (
+            &["--by", "2", "b.csv"],
+            "there is no column 2: the first line has 1. If its fields end at tabs, set --delimiter\n",
+        ),
+        (&["--by", "v", "c.csv"], "there is no column \"v\"; the first line says k\n"),
+    ] {
+        let told = complaint(gristmill([&["group-by"], arguments].concat()).current_dir(dir.path()), 1);
+        assert!(told.contains(said), "{told}");
+    }
+}
+
 /// A header was shown with commas whatever separated its fields, so it looked as if the delimiter was wrong.
 #[test]
 fn a_first_line_is_shown_with_its_delimiter() {
