@@ -50,11 +50,12 @@ def group_by(rng, folder):
     keys = sorted(keys_for(rng, style, is_json))
     # 1. Rows: the numbers of each key. A row with a bad number is set aside; one with an empty number is left out.
     has_fractions, empty, bad = (rng.random() < share and sums for share in (0.4, 0.2, 0.2))
+    base = rng.choice([0, 0, 10**6, 10**9, 10**15]) if describes else 0
     totals, counts, bad_rows, empty_rows, contents = {}, collections.Counter(), 0, 0, []
     for _ in range(rng.choice([1, 2, 5])):
         rows = []
         for _ in range(rng.choice([1, 10, 3000])):
-            key, value = rng.choice(keys), number(rng, has_fractions)
+            key, value = rng.choice(keys), number(rng, has_fractions) if base == 0 else str(base + rng.randint(-9, 9) / 8)
             if bad and rng.random() < 0.01:
                 value, bad_rows = rng.choice(["x7", "1e", "--3", "nan", "0x10"]), bad_rows + 1
             elif empty and rng.random() < 0.1:
@@ -128,8 +129,13 @@ def figures(values):
     if not values:
         return 0, b"", b"", b"", b""
     unit = max(map(abs, values)) or 1.0
-    near = [(of(values) / unit, unit) for of in (statistics.fmean, lambda values: statistics.stdev(values) if len(values) > 1 else 0.0)]
-    return len(values), near[0], near[1] if len(values) > 1 else b"", min(values), max(values)
+    mean, deviation = (statistics.fmean(values) / unit, unit), b""
+    if len(values) > 1:
+        # It is exact to its own size, however far the numbers are from 0.
+        deviation = statistics.stdev(values)
+        unit = max(deviation, 1e-13 * unit)
+        deviation = deviation / unit, unit
+    return len(values), mean, deviation, min(values), max(values)
 
 
 def total(values):
@@ -300,7 +306,8 @@ def kmeans(rng, folder):
 def pca(rng, folder):
     style = table(rng)
     d, n = rng.randint(1, 5), rng.choice([2, 30, 500])
-    data = matrix(rng, n, d)
+    base = rng.choice([0, 10**9])
+    data = [[base + value for value in row] for row in matrix(rng, n, d)]
     means = [(number + 1, sum(column) / n) for number, column in enumerate(zip(*data))]
     return files(rng, folder, [numbers(style, data)], ".csv").case(["pca", "--print", "means", *style.options], means)
 
