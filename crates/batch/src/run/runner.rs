@@ -469,10 +469,13 @@ impl<'a> Runner<'a> {
             self.end_programs();
         }
         for signal in &signals[..count] {
-            self.stops += 1;
-            if i32::from(*signal) == Signal::QUIT.as_raw() {
-                self.stops = self.stops.max(3);
-            }
+            // Whoever sends SIGTERM waits for an end: a service manager, `timeout`, a container.
+            let least = match i32::from(*signal) {
+                signal if signal == Signal::QUIT.as_raw() => 3,
+                signal if signal == Signal::TERM.as_raw() => 2,
+                _ => 0,
+            };
+            self.stops = least.max(self.stops + 1);
             self.jobs.queue.stop();
             let running = self.programs.running.len();
             match self.stops {

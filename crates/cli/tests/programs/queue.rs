@@ -212,7 +212,7 @@ fn one_signal_begins_no_further_program_and_two_end_all() {
     let jobs = "echo 1 >> begun; until test -e go; do sleep 0.01; done; touch whole\ntouch never\n";
     let mut queue = begun(dir.path(), &["-j1"], jobs, 1);
     let pid = Pid::from_child(&queue);
-    kill_process(pid, Signal::TERM).expect("it runs");
+    kill_process(pid, Signal::INT).expect("it runs");
     std::thread::sleep(Duration::from_millis(50));
     fs::write(dir.path().join("go"), "").expect("written");
     assert!(!queue.wait().expect("it ends").success());
@@ -221,7 +221,9 @@ fn one_signal_begins_no_further_program_and_two_end_all() {
     let jobs = format!("echo 2 >> begun; exec sh -c 'sleep 1000; : {}'\n", dir.path().display());
     let mut queue = begun(dir.path(), &["-j1"], &jobs, 2);
     let pid = Pid::from_child(&queue);
-    kill_process(pid, Signal::TERM).expect("it runs");
+    kill_process(pid, Signal::INT).expect("it runs");
+    // Two that wait would be one.
+    std::thread::sleep(Duration::from_millis(50));
     kill_process(pid, Signal::INT).expect("it runs");
     assert!(!queue.wait().expect("it ends").success());
     assert_eq!(processes_of(dir.path()), [0; 0]);
@@ -236,7 +238,7 @@ fn a_signal_to_the_whole_group_counts_once() {
     command.current_dir(dir.path()).process_group(0).stderr(Stdio::piped());
     let mut queue = command.spawn().expect("it starts");
     wait_for("it begins", || dir.path().join("begun").exists());
-    kill_process_group(Pid::from_child(&queue), Signal::TERM).expect("it runs");
+    kill_process_group(Pid::from_child(&queue), Signal::INT).expect("it runs");
     std::thread::sleep(Duration::from_millis(50));
     fs::write(dir.path().join("go"), "").expect("written");
     assert!(queue.wait().expect("it ends").success());
@@ -250,6 +252,18 @@ fn a_signal_to_the_whole_group_counts_once() {
     wait_for("it begins", || dir.path().join("two").exists());
     kill_process_group(Pid::from_child(&queue), Signal::QUIT).expect("it runs");
     assert!(!queue.wait().expect("it ends").success());
+    assert_eq!(processes_of(dir.path()), [0; 0]);
+}
+
+/// Programs ran on after `systemctl stop` or `timeout`, until SIGKILL ended the queue as well.
+#[test]
+fn sigterm_ends_the_programs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let jobs = format!("echo 1 >> begun; exec sh -c 'sleep 1000; : {}'\ntouch never\n", dir.path().display());
+    let mut queue = begun(dir.path(), &["-j1"], &jobs, 1);
+    kill_process(Pid::from_child(&queue), Signal::TERM).expect("it runs");
+    assert!(!queue.wait().expect("it ends").success());
+    assert!(!dir.path().join("never").exists());
     assert_eq!(processes_of(dir.path()), [0; 0]);
 }
 

@@ -178,12 +178,12 @@ fn programs_that_were_ended_are_told_apart_from_those_that_did_not_run() {
     let mut child = queue(dir.path(), options, "touch begun; exec sleep 1000\ntouch never\n");
     let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     wait_for("it begins", || dir.path().join("begun").exists());
-    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut said = String::new();
     stderr.read_line(&mut said).expect("a line");
     assert!(said.contains("no further program begins"), "{said}");
-    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     stderr.read_to_string(&mut said).expect("text");
     let Output { status, stdout, .. } = child.wait_with_output().expect("it ends");
     assert!(!status.success() && said.contains("2 programs: 0 succeeded, 1 was ended, 1 did not run;"), "{said}");
@@ -315,7 +315,7 @@ fn a_job_after_any_outcome_runs_again_with_what_it_waits_for_and_not_after_a_sig
         [[job]]\ncommand='touch never'\nafter_any=['long']\n";
     let mut child = queue(dir.path(), "-j1", list).stderr(Stdio::piped()).spawn().expect("it starts");
     wait_for("it begins", || dir.path().join("begun").exists());
-    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     let mut said = String::new();
     BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut said).expect("a line");
     assert!(said.contains("no further program begins"), "{said}");
