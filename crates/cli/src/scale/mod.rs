@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use gristmill::{Error, units};
 use gristmill_scale::{Parameter, Report, Request};
 
+use crate::output::outputs::Outputs;
 use crate::output::side_files::{WholeFile, write_whole};
 use crate::run::learned::in_home;
 use crate::terminal::failure::Failure;
@@ -140,6 +141,9 @@ impl Scale {
         let (output, json, keep_going) = (self.output.clone(), self.json, self.keep_going);
         // Minutes of measurements would be lost if the page could not be written.
         if let Some(path) = &output {
+            // A word of the program that is a file may be its input.
+            let inputs = self.program.iter().map(Path::new).chain(self.from.as_deref().map(of_standard_input));
+            Outputs::begin(Some(path)).check_named(inputs)?;
             WholeFile::begin(path)?;
         }
         let report = match &self.from {
@@ -181,6 +185,11 @@ impl Scale {
             history: in_home().filter(|_| !self.no_history),
         }
     }
+}
+
+/// Returns the path of the file that is read.
+fn of_standard_input(path: &Path) -> &Path {
+    if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
 /// Analyses times measured elsewhere.

@@ -44,6 +44,31 @@ fn speed_up(report: &str, workers: &str) -> f64 {
     before.split_whitespace().rev().nth(1).and_then(|number| number.parse().ok()).expect("a speed-up")
 }
 
+/// `scale -o words.txt word-count words.txt` wrote its page over the words, with status 0.
+#[test]
+fn the_report_replaces_no_input() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("times");
+    let times = "1,10\n2,5\n";
+    fs::write(&path, times).expect("written");
+    std::os::unix::fs::symlink(&path, dir.path().join("link")).expect("a link");
+    let quick = ["--workers", "1", "--repeats", "1", "--no-account"];
+    for arguments in [
+        &["-o", "times", "--from", "times"][..],
+        &["-o", "link", "--from", "times"],
+        &["-o", "times", "--from", "-"],
+        &[&quick[..], &["-o", "link", "word-count", "times"]].concat(),
+        &[&quick[..], &["-o", "times", "--", "cat", "./times"]].concat(),
+    ] {
+        let input = fs::File::open(&path).expect("a file");
+        let mut command = gristmill(["scale", "--no-history"]);
+        let done = command.args(arguments).current_dir(dir.path()).stdin(input).output().expect("it starts");
+        let (status, _, said) = read(done);
+        assert!(status == 2 && said.contains("is also an input"), "{arguments:?}: {status}, {said}");
+        assert_eq!(fs::read_to_string(&path).expect("text"), times);
+    }
+}
+
 #[test]
 fn the_report_tells_how_far_a_command_scales() {
     let dir = tempfile::tempdir().expect("a directory");
