@@ -280,8 +280,9 @@ impl<const N: usize> Table<N> {
         let file = &self.files[chunk.source_number()];
         let text = chunk.bytes();
         let mut skip = file.start.saturating_sub(chunk.offset()).min(text.len() as u64) as usize;
-        if chunk.offset() == 0 && text[skip..].starts_with(BYTE_ORDER_MARK) {
-            skip += BYTE_ORDER_MARK.len();
+        // Behind a header it is text.
+        if chunk.offset() + skip as u64 == 0 && text.starts_with(BYTE_ORDER_MARK) {
+            skip = BYTE_ORDER_MARK.len();
         }
         let outcome = if self.is_plain(&text[skip..]) {
             with_widest(|| self.plain_rows(file, text, skip, &mut take))

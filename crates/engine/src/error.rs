@@ -144,7 +144,7 @@ pub enum Error {
     },
     /// A record is longer than the limit.
     #[error(
-        "a record in {} that starts at byte {offset} is longer than {limit_bytes} bytes. Raise the limit with Job::record_bytes_max, or check that this is the right kind of file",
+        "a record in {} that starts at byte {offset} is longer than {limit_bytes} bytes. Raise the limit with Job::record_bytes_max, or check that this is the right kind of file and that its lines end with LF",
         path.display()
     )]
     RecordTooLong {

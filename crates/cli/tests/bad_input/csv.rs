@@ -277,3 +277,45 @@ fn lines_that_end_with_a_return_are_counted() {
         }
     }
 }
+
+/// A file whose lines end with CR alone was set aside as one record, with all of its good rows, and the status was 0.
+#[test]
+fn rows_that_end_with_a_return_are_set_aside_one_by_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let bad = ["c", "\"x\ry\",z", "7,8,9"];
+    for end in ["\r", "\r\n", "\n"] {
+        let mut lines = vec!["k,v".to_owned()];
+        for number in 0..9000 {
+            if number % 3000 == 1500 {
+                lines.push(bad[number / 3000].to_owned());
+            }
+            lines.push(format!("{},1", number % 2));
+        }
+        // A row in the middle has another end than the rest.
+        let text = lines.join(end).replacen("1,1", "1,1\r", 1).replacen("\r\r", "\r", 1) + end;
+        fs::write(dir.path().join("a.csv"), text).expect("written");
+        let skip = ["--skip-bad-records", "3", "--bad-records", "list", "--quiet", "a.csv"];
+        let (status, result, complaint) = run(&[&SUM[..], &skip].concat(), dir.path());
+        assert_eq!((status, &result[..]), (Some(0), "0\t4500\n1\t4500\n"), "{end:?}: {complaint}");
+        let list = fs::read_to_string(dir.path().join("list")).expect("the list");
+        let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("JSON");
+        let listed: Vec<_> = list.lines().map(line).map(|bad| bad["record"].as_str().map(str::to_owned)).collect();
+        assert_eq!(listed, bad.map(|record| Some(record.to_owned())), "{end:?}");
+        let (status, _, complaint) = run(&[&SUM[..], &["--skip-bad-records", "2", "a.csv"]].concat(), dir.path());
+        assert_eq!(status, Some(1), "{end:?}: {complaint}");
+    }
+}
+
+/// The character U+FEFF at the start of the first row behind a header was dropped, as if the file began there.
+#[test]
+fn a_mark_behind_the_header_is_text() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for mark in ["", "\u{feff}"] {
+        fs::write(dir.path().join("a.csv"), format!("{mark}k,v\n\u{feff}a,1\na,2\n")).expect("written");
+        let (_, result, complaint) = run(&[&SUM[..], &["a.csv"]].concat(), dir.path());
+        assert_eq!(result, "a\t2\n\u{feff}a\t1\n", "{complaint}");
+    }
+    fs::write(dir.path().join("a.csv"), "\u{feff}a,1\na,2\n").expect("written");
+    let (_, result, _) = run(&["group-by", "--by", "1", "--sum", "2", "--quiet", "a.csv"], dir.path());
+    assert_eq!(result, "a\t3\n");
+}

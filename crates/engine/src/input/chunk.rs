@@ -111,6 +111,13 @@ impl Chunk<'_> {
         at + bytes
     }
 
+    /// Returns the end of the row that begins at `at`. Rows of CSV may end with CR alone; then a record has several.
+    pub(crate) fn row_end(&self, scan: &mut Scan, at: usize) -> usize {
+        let Records::Csv(syntax) = self.records else { return self.record_end(scan, at) };
+        let rest = &self.bytes[at..];
+        at + scan.first_row_end(rest, syntax).unwrap_or(rest.len())
+    }
+
     /// Returns the bytes for writing. They are the worker's own copy, so they may be changed in place.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {

@@ -217,6 +217,24 @@ impl Scan {
         }
     }
 
+    /// Finds the end of the row of CSV to which the first of `bytes` belongs: as [`Scan::first_end`], but a CR outside
+    /// quotes ends a row as well, if a byte follows that is no line end.
+    pub fn first_row_end(&mut self, bytes: &[u8], syntax: Syntax) -> Option<usize> {
+        let mark = self.mark(bytes);
+        let (rest, mut end) = (&bytes[mark..], None);
+        let ends = |behind: &usize| {
+            rest[behind - 1] == b'\n' || rest.get(*behind).is_some_and(|byte| !matches!(byte, b'\r' | b'\n'))
+        };
+        self.state.run(rest, syntax, |at, stretch| {
+            end = memchr::memchr2_iter(b'\r', b'\n', stretch).map(|found| at + found + 1).find(ends);
+            if end.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if end.is_some() {
+            self.state = State::Record;
+        }
+        end.map(|end| mark + end)
+    }
+
     /// Finds the last record end in `buffer`, which begins with a record. The bytes before `searched` have been seen,
     /// and no record ends in them.
     pub fn last_end(&mut self, buffer: &[u8], searched: usize) -> Option<usize> {

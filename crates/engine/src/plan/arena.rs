@@ -11,8 +11,8 @@ use crate::plan::workers::Roles;
 const POOL_BYTES: usize = 16 << 20;
 /// The same of one worker, where many map at once: what its own second-level cache holds.
 const POOL_BYTES_OF_ONE: usize = 2 << 20;
-/// What the pools may take together so that pages are not smaller than [`PAGE_BYTES_GOOD`]. With many reducers for each
-/// worker that maps, small pages wake a reducer for each handful of pairs.
+/// Pages are not smaller than [`PAGE_BYTES_GOOD`] if the pools of all that map at once take at most this. With many
+/// reducers for each worker that maps, small pages wake a reducer for each handful of pairs.
 const POOLS_BYTES_MAX: usize = 64 << 20;
 /// The room for pages of one worker with its reserve, if there is memory: what it sends while the others are busy with
 /// long tasks waits there. A map function that works on batches of a million rows emits 16 MiB at a time.

@@ -188,7 +188,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         let (mut records, mut at) = (Vec::new(), 0);
         while at < chunk.bytes.len() {
             let (begin, offset) = (at, chunk.offset + at as u64);
-            at = chunk.record_end(&mut scan, at);
+            at = chunk.row_end(&mut scan, at);
             if !self.set_aside.any_in(chunk.index, offset..offset + 1) {
                 records.push(begin..at);
             }
@@ -250,7 +250,7 @@ impl<'w, J: Program> BadRecordSearch<'w, J> {
         let mut scan = Scan::new(chunk.records, chunk.offset, State::default());
         let mut at = if chunk.is_written { chunk.bytes.len() } else { 0 };
         while at < chunk.bytes.len() {
-            let end = chunk.record_end(&mut scan, at);
+            let end = chunk.row_end(&mut scan, at);
             let mut record = Chunk { bytes: &mut chunk.bytes[at..end], offset: chunk.offset + at as u64, ..*chunk };
             let place = place_of(&record);
             at = end;
