@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .base.files.paths import AnyPath
-from .base.libraries import library
 from .records import tables, writers
 from .records.runs import Run
 
@@ -41,7 +40,9 @@ class Exports(Generic[T_co]):
     def to_arrow(self) -> pyarrow.Table:
         """Returns a table of Arrow. Needs pyarrow.
 
-        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`.
+        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`. Tuples become lists,
+        or structures with the fields `0`, `1` and so on if their items are of several types, as those of several reducers often are.
+        Raises :class:`gristmill.PlanError` for values of a column that have no type together.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_arrow().column_names
@@ -52,21 +53,24 @@ class Exports(Generic[T_co]):
     def to_pandas(self) -> pandas.DataFrame:
         """Returns a data frame of pandas, with columns as in :meth:`Dataset.to_arrow`. Needs pandas.
 
+        Tuples stay tuples. Whole numbers that floats would round are objects if the column has floats or `None`, too.
+
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
         np.int64(3)
         """
-        frame: pandas.DataFrame = library("pandas", "to_pandas").DataFrame(tables.whole_columns(list(self), "to_pandas"))
-        return frame
+        return tables.pandas_frame(list(self))
 
     def to_polars(self) -> Any:
         """Returns a data frame of Polars, with columns as in :meth:`Dataset.to_arrow`. Needs Polars.
+
+        Raises :class:`gristmill.PlanError` for values of a column that have no type together.
 
         >>> import gristmill as gm
         >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
         [('a', 2), ('b', 1)]
         """
-        return library("polars", "to_polars").DataFrame(tables.whole_columns(list(self), "to_polars"), strict=False)
+        return tables.polars_frame(list(self))
 
     def write_text(self, path: AnyPath) -> int:
         """Writes a line of UTF-8 for each record and returns their number.

@@ -77,7 +77,8 @@ def read_csv(
     aside if `on_error` is `skip`. One empty field more may stand at the end of a row. Empty lines are skipped. A quote that is not
     closed, text behind a closing quote, and two columns of one name end the job with :class:`gristmill.InputError`;
     `duplicate_names="number"` names such columns `a`, `a_2`, `a_3`. A field may have as many characters as
-    `csv.field_size_limit()` says when this is called. `errors` decides about bytes that are not UTF-8, as in :func:`read_text`.
+    `csv.field_size_limit()` says when this is called. A row has the line in which it begins, and a byte order mark before the header
+    belongs to no name. `errors` decides about bytes that are not UTF-8, as in :func:`read_text`.
 
     Raises :class:`gristmill.InputError` at once if there is no such file, and :class:`gristmill.PlanError` for options that make
     no sense.

@@ -184,3 +184,44 @@ def test_fields_are_plucked_and_rows_counted_as_from_records(tmp_path: Path, eng
         if len(rows) > 1:
             with pytest.raises(gm.JobError, match="KeyError: 'third'"):
                 data.pluck("second", "third").collect()
+
+
+def test_bytes_that_are_ignored_move_no_quote(tmp_path: Path, engine: str) -> None:
+    """Where a byte before a quote was ignored, a valid file was refused, depending on where it was cut."""
+    content = b'a;b\n\xff"x;1\ny";2\n3;4\n'
+    (tmp_path / "a.csv").write_bytes(content)
+    text = content.decode(errors="ignore")
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True)]
+    with gm.configure(**finely(engine)):
+        assert gm.read_csv(tmp_path / "a.csv", delimiter=";", errors="ignore").collect() == [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+def test_the_first_error_of_a_file_is_told(tmp_path: Path) -> None:
+    """A quote that is not closed was told before a fault in a row above it."""
+    (tmp_path / "a.csv").write_text('a,b\n0,0\n1,"x"y\n2,"open\n')
+    with pytest.raises(gm.InputError, match="line 3: this is not CSV: ',' expected after"):
+        gm.read_csv(tmp_path / "a.csv").collect()
+    (tmp_path / "a.csv").write_text('a,b\n0,0\n1\n2,"open\n')
+    with pytest.raises(gm.InputError, match="line 3: this row has 1 field, and the header has 2"):
+        gm.read_csv(tmp_path / "a.csv").collect()
+    with pytest.raises(gm.InputError, match="line 4"), gm.configure(on_error="skip"):
+        gm.read_csv(tmp_path / "a.csv").collect()
+
+
+def test_a_row_may_be_long_if_its_fields_may(tmp_path: Path) -> None:
+    """A row of 70 MB was refused, and the error advised a setting that there is not."""
+    (tmp_path / "a.csv").write_text('a,b\n"' + "x,y\n" * 17_500_000 + '",1\n2,3\n')
+    before = csv.field_size_limit(10**9)
+    try:
+        assert gm.read_csv(tmp_path / "a.csv").map(lambda row: len(row["a"])).collect() == [70_000_000, 1]
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_rows_that_end_with_a_return_are_set_aside_one_by_one(tmp_path: Path, engine: str) -> None:
+    rows = [f"{n},{n}" if n % 1000 else "bad" for n in range(1, 5001)]
+    (tmp_path / "a.csv").write_text("\r".join(["a,b", *rows]), newline="")
+    with gm.configure(on_error="skip", **finely(engine)):
+        result = gm.read_csv(tmp_path / "a.csv").run()
+    assert list(result) == [{"a": str(n), "b": str(n)} for n in range(1, 5001) if n % 1000]
+    assert [(bad.line, bad.record) for bad in result.bad_records] == [(n + 1, ["bad"]) for n in range(1000, 5001, 1000)]

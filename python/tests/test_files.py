@@ -100,7 +100,7 @@ def test_bytes_that_are_not_text_are_named_or_replaced(tmp_path: Path) -> None:
     ("name", "content", "read", "message"),
     [
         ("a.jsonl", b'{"a": 1}\n{"a"\n', gm.read_jsonl, "a.jsonl, line 2, byte 9: this is not JSON"),
-        ("a.csv", b"a,b\n1,2\n3\n", gm.read_csv, "a.csv, line 3: this row has 1 fields, and the header has 2"),
+        ("a.csv", b"a,b\n1,2\n3\n", gm.read_csv, "a.csv, line 3: this row has 1 field, and the header has 2"),
         ("a.csv", b'a,b\n1,"2"x\n', gm.read_csv, "a.csv, line 2: this is not CSV"),
         ("a.csv", b"a,b\n1,\xff\n", gm.read_csv, "a.csv.*this is not UTF-8"),
         ("a.parquet", b"plain", gm.read_parquet, "cannot read .*a.parquet"),

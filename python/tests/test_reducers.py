@@ -85,3 +85,45 @@ def test_values_that_do_not_fit_are_an_error() -> None:
         pairs.reduce_by_key(gm.sum, 3)  # type: ignore[call-overload]  # that is the mistake
     with pytest.raises(gm.PlanError, match="neither a reducer"):
         pairs.reduce_by_key(())
+
+
+def test_results_of_several_reducers_keep_their_types_in_tables() -> None:
+    """`to_polars` made text of counts and rounded sums, `to_arrow` refused, and made floats of counts."""
+    pairs = gm.from_iterable([("a", 2**60 + 1), ("a", 0)])
+    for reducers, value in [((gm.sum, gm.mean), {"0": 2**60 + 1, "1": (2**60 + 1) / 2}), ((gm.sum, gm.count), [2**60 + 1, 2])]:
+        found = pairs.reduce_by_key(*reducers)
+        assert found.to_arrow().to_pylist() == found.to_polars().to_dicts() == [{"key": "a", "value": value}]
+        plain = tuple(value.values()) if isinstance(value, dict) else tuple(value)
+        assert found.to_pandas()["value"].tolist() == [plain]
+    texts = gm.from_iterable([("a", ("x", 1.5)), ("a", ("b", 2.5))]).reduce_by_key((gm.min, gm.max), gm.count)
+    assert texts.to_polars().to_dicts() == texts.to_arrow().to_pylist() == [{"key": "a", "value": {"0": {"0": "b", "1": 2.5}, "1": 2}}]
+
+
+@pytest.mark.parametrize("values", [[1, "a"], [2**53 + 1, 0.5], [b"a", "a"], [[("a", 1)]], [{"a": 1}, {"a": "x"}]])
+def test_values_that_polars_would_change_are_an_error(values: list[Any]) -> None:
+    """Numbers became text, and whole numbers were rounded, without a word."""
+    data = gm.from_iterable([(number, value) for number, value in enumerate(values)])
+    for export in (data.to_polars, data.to_arrow) if values != [b"a", "a"] else (data.to_polars,):
+        with pytest.raises(gm.PlanError, match="the values of column 'value' are none of one type of"):
+            export()
+    assert data.to_pandas()["value"].tolist() == values
+
+
+@pytest.mark.parametrize("values", [[1, 0.5], [None, 3], [True, False], [float("inf"), 1], [[1, 2], [0.5]], [{"a": 1}, {"b": 2}]])
+def test_values_that_are_equal_as_one_type_become_a_column_of_polars(values: list[Any]) -> None:
+    found = gm.from_iterable([(0, value) for value in values]).to_polars()["value"].to_list()
+    if isinstance(values[0], dict):
+        assert found == [{"a": 1, "b": None}, {"a": None, "b": 2}]
+    else:
+        assert found == values
+
+
+def test_a_reducer_that_lacks_its_number_is_an_error_of_the_plan() -> None:
+    for reducers in ((gm.top,), (gm.sum, gm.top)):
+        with pytest.raises(gm.PlanError, match=r"as in gm.top\(3\)"):
+            gm.from_iterable([("a", 1)]).reduce_by_key(*reducers)
+
+
+def test_a_sum_of_negative_zeros_is_that_of_python() -> None:
+    (found,) = gm.from_iterable([("a", -0.0), ("a", -0.0)]).reduce_by_key(gm.sum).collect()
+    assert str(found[1]) == str(sum([-0.0, -0.0]))

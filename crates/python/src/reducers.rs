@@ -62,7 +62,13 @@ impl By {
 
     /// Appends what `count` floats have come to.
     pub fn append_float(self, value: f64, count: u64, to: &mut Vec<u8>) {
-        values::encode_f64(if self == By::Mean { value / count as f64 } else { value }, to);
+        // Python adds to 0, so no sum is -0.0.
+        let value = match self {
+            By::Mean => (value + 0.0) / count as f64,
+            By::Sum => value + 0.0,
+            _ => value,
+        };
+        values::encode_f64(value, to);
     }
 }
 

@@ -37,11 +37,17 @@ pub struct Made {
 pub enum Side<'py> {
     /// Files of lines, as text or as bytes.
     Files(bool, Vec<PathBuf>),
-    /// Files of CSV: the byte between fields, and the files.
-    Rows(u8, Vec<PathBuf>),
+    /// Files of CSV: the byte between fields, the most bytes of a row, and the files.
+    Rows(u8, usize, Vec<PathBuf>),
     /// Objects that the workers have: their number, and how many of them a task maps.
     Places(u64, u64),
     Made(Bound<'py, Made>),
+}
+
+impl Side<'_> {
+    fn row_bytes_max(&self) -> Option<usize> {
+        if let Side::Rows(_, bytes, _) = self { Some(*bytes) } else { None }
+    }
 }
 
 /// A stage as Python asks for it: see `Request` in `python/gristmill/engines/machine/requests.py`.
@@ -72,6 +78,8 @@ pub struct Stage {
     input: Input,
     /// The records that are mapped together, if they are places.
     together: Option<u64>,
+    /// The most bytes of a row of CSV.
+    row_bytes_max: Option<usize>,
     limit: Option<usize>,
     options: Options,
     deadline: Option<Duration>,
@@ -91,11 +99,12 @@ impl Stage {
         for (name, value) in request.options {
             options.set(&name, value)?;
         }
+        let row_bytes_max = request.sides.iter().filter_map(Side::row_bytes_max).max();
         let (input, inputs, together) = Stage::input(request.sides, skip)?;
         let arrays = request.arrays.iter().map(|array| array.0.clone()).collect();
         let program = StageProgram { end, inputs, functions, arrays, stream, skip };
         let deadline = request.deadline.map(Duration::from_secs_f64);
-        Ok(Stage { program, form, input, together, limit, options, deadline, timeline })
+        Ok(Stage { program, form, input, together, row_bytes_max, limit, options, deadline, timeline })
     }
 
     /// Makes an input of its sides.
@@ -107,7 +116,7 @@ impl Stage {
                     let input = Input::paths(paths).records(gristmill::Records::Lines);
                     (input, if is_text { Records::Text } else { Records::Lines })
                 }
-                Side::Rows(delimiter, paths) => {
+                Side::Rows(delimiter, _, paths) => {
                     let syntax = Syntax { delimiter, ..Syntax::default() };
                     (Input::paths(paths).records(gristmill::Records::Csv(syntax)), Records::Rows)
                 }
@@ -189,6 +198,9 @@ impl Stage {
         if let Some(limit) = self.deadline {
             job = job.deadline(limit);
         }
+        if let Some(bytes) = self.row_bytes_max {
+            job = job.record_bytes_max(bytes);
+        }
         if let Some(together) = self.together {
             job = job.split_bytes(together).chunk_bytes(together as usize);
         }
@@ -245,6 +257,10 @@ pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Boun
             told.set_item("attempts", attempts)?;
             Fault::Died
         }
+        Error::QuoteOpen { path, offset, line, .. } => {
+            told.set_item("place", (path, line, offset))?;
+            Fault::Input
+        }
         Error::TaskFailed { attempts, .. } | Error::ReduceFailed { attempts, .. } => {
             told.set_item("attempts", attempts)?;
             Fault::Died
@@ -256,7 +272,6 @@ pub fn describe<'py>(py: Python<'py>, error: &Error, sent: u64) -> PyResult<Boun
         | Error::Compressed { .. }
         | Error::Truncated { .. }
         | Error::RecordTooLong { .. }
-        | Error::QuoteOpen { .. }
         | Error::TooManyBadRecords { .. } => Fault::Input,
         Error::MemoryRefused { .. }
         | Error::TooLarge { .. }

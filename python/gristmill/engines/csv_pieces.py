@@ -11,12 +11,18 @@ import io
 from collections.abc import Iterator, Mapping, Set
 from typing import IO, Any, NamedTuple, NoReturn, cast
 
+from ..base.errors import InputError
 from ..base.files.compression import Damaged, unpacked
+from ..base.printable import printable
 from ..records.batches import Pluck
 from .formats import Place, Placed, Refuse, csv_rows, numbered, placed_row, unreadable
 
 #: The bytes of a file in which line ends are counted together.
 _BLOCK_BYTES = 1 << 20
+#: Handlers of bytes that are not UTF-8 with which a quote stays where it is in its field.
+_KEEPING = ("strict", "replace", "surrogateescape", "backslashreplace")
+#: The most bytes of a row, if its fields are not expected to be longer.
+_ROW_BYTES = 64 << 20
 
 
 class Rows(NamedTuple):
@@ -26,6 +32,27 @@ class Rows(NamedTuple):
     #: Where they begin in the content of the file, in bytes.
     offset: int
     content: bytes
+
+
+def are_cut(options: Mapping[str, Any]) -> bool:
+    """Whether the engine finds the rows that `csv` does, from the bytes alone."""
+    return options["delimiter"].isascii() and options["errors"] in _KEEPING
+
+
+def row_bytes_max(options: Mapping[str, Any]) -> int:
+    """The most bytes of a row: several of the longest fields."""
+    longest: int = options["field_characters_max"]
+    return min(max(_ROW_BYTES, 8 * longest), 2**32 - 1)
+
+
+def first_error(path: str, options: Mapping[str, Any], *, of_rows: bool) -> InputError | None:
+    """The error with which reading a whole file ends, if it does; without `of_rows`, rows may not fit the header."""
+    try:
+        for _ in csv_rows(path, options, _raise if of_rows else lambda *_: None):
+            pass
+    except InputError as error:
+        return error
+    return None
 
 
 class Pieces:
@@ -46,9 +73,8 @@ class Pieces:
         try:
             names, _, reader = self._opened(piece)
             rows = list(filter(None, reader))
-        except (csv.Error, UnicodeDecodeError):
-            self._explain(piece.path)
-            raise
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise self._explained(piece.path) from error
         if not all(len(row) == len(names) for row in rows):
             rows = [list(record.values()) for record, _ in self.placed(piece, _raise)]
         if pluck is not None:
@@ -68,9 +94,8 @@ class Pieces:
             for row in rows:
                 place, line = Place(piece.path, line), above + rows.line_num
                 yield from placed_row(names, row, place, refuse)
-        except (csv.Error, UnicodeDecodeError):
-            self._explain(piece.path)
-            raise
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise self._explained(piece.path) from error
 
     def _opened(self, piece: Rows) -> tuple[list[str], int, Any]:
         """The names of the columns; where the rows of a piece begin that are below the header; and the rows."""
@@ -84,9 +109,8 @@ class Pieces:
         if path not in self._headers:
             try:
                 self._headers[path] = self._header(path)
-            except (csv.Error, UnicodeDecodeError):
-                self._explain(path)
-                raise
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise self._explained(path) from error
         return self._headers[path]
 
     def _header(self, path: str) -> tuple[list[str], int]:
@@ -133,10 +157,9 @@ class Pieces:
         self._found = path, offset, line
         return line
 
-    def _explain(self, path: str) -> None:
-        """Raises the error with which reading the whole file ends, if it does."""
-        for _ in csv_rows(path, self._options, lambda *_: None):
-            pass
+    def _explained(self, path: str) -> InputError:
+        changed = f"{printable(path)} has changed since the job began: a part of it was not CSV, and all of it is"
+        return first_error(path, self._options, of_rows=False) or InputError(changed)
 
 
 def _raise(record: Any, place: Place, error: Exception) -> NoReturn:

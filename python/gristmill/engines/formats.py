@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple, NoReturn, cast
 from ..base.errors import InputError, PlanError
 from ..base.files.compression import Damaged, unpacked
 from ..base.printable import printable
+from ..plan.describe import counted
 from ..plan.nodes import Source
 from ..records.batches import Batch
 
@@ -216,7 +217,7 @@ def placed_row(names: list[str], row: list[str], place: Place, refuse: Refuse) -
     if len(row) == len(names) or (len(row) == len(names) + 1 and not row[-1]):
         yield dict(zip(names, row)), place
     elif row:
-        fields = f"this row has {len(row)} fields, and the header has {len(names)}"
+        fields = f"this row has {counted(len(row), 'field')}, and the header has {len(names)}"
         refuse(row, place, InputError(f"{place}: {fields}"))
 
 

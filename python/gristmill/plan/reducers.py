@@ -85,7 +85,7 @@ def _fields(values: Iterable[Any], count: int) -> builtins.list[tuple[Any, ...]]
 
 def reducer_of(given: Sequence[Any]) -> Reducer | Callable[[Any, Any], Any]:
     """The reducer that `reduce_by_key` was given. Raises :class:`gristmill.PlanError` if it is none."""
-    if len(given) == 1 and callable(given[0]) and not isinstance(given[0], Reducer):
+    if len(given) == 1 and callable(given[0]) and not isinstance(given[0], Reducer) and given[0] is not top:
         function: Callable[[Any, Any], Any] = given[0]
         return function
     parts = tuple(map(_part, given))
@@ -97,6 +97,8 @@ def _part(given: Any) -> Reducer:
         return given
     if isinstance(given, tuple) and given:
         return Reducer("several", parts=tuple(map(_part, given)), of_fields=True)
+    if given is top:
+        raise PlanError("gm.top needs to know how many values it keeps, as in gm.top(3)")
     if callable(given):
         raise PlanError(f"{given!r} is a function: several reducers at once are those of Gristmill, such as gm.sum")
     raise PlanError(f"{given!r} is neither a reducer such as gm.sum nor a function of two values")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from ..base.blocks import decoded
@@ -12,6 +13,7 @@ from ..base.libraries import library
 from .runs import Run
 
 if TYPE_CHECKING:
+    import pandas
     import pyarrow
 
 
@@ -88,13 +90,86 @@ def table_of(found: Mapping[str, Sequence[Any]], function: str) -> pyarrow.Table
     arrays = {}
     for name, values in found.items():
         try:
-            arrays[name] = _array(values)
+            arrays[name] = _array(_structured(values))
         except (pyarrow.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-            why = str(error).partition("\n")[0]
-            raise PlanError(
-                f"{function}: the values of column {name!r} are none of one type of Arrow ({why}). Convert them first, with map"
-            ) from error
+            raise _mixed(function, name, "Arrow", error) from error
     return pyarrow.table(arrays)
+
+
+def _mixed(function: str, name: str, library: str, error: Exception) -> PlanError:
+    why = str(error).partition("\n")[0]
+    return PlanError(f"{function}: the values of column {name!r} are none of one type of {library} ({why}). Convert them first, with map")
+
+
+def pandas_frame(records: Sequence[Any]) -> pandas.DataFrame:
+    """A data frame of pandas, in which no whole number is rounded."""
+    made = library("pandas", "to_pandas")
+    found: dict[str, Any] = dict(whole_columns(records, "to_pandas"))
+    for name, values in found.items():
+        kinds = set(map(type, values))
+        # These would be floats.
+        if int in kinds and kinds & {float, NoneType} and not all(_is_exact(value) for value in values):
+            found[name] = made.Series(values, dtype=object)
+    frame: pandas.DataFrame = made.DataFrame(found)
+    return frame
+
+
+def _is_exact(value: Any) -> bool:
+    return not isinstance(value, int) or int(float(value)) == value
+
+
+def polars_frame(records: Sequence[Any]) -> Any:
+    """A data frame of Polars.
+
+    Raises :class:`gristmill.PlanError`, which names the column, for values that it would change.
+    """
+    polars = library("polars", "to_polars")
+    return polars.DataFrame([_series(polars, name, _structured(values)) for name, values in whole_columns(records, "to_polars").items()])
+
+
+def _series(polars: Any, name: str, values: Sequence[Any]) -> Any:
+    """A column of values, which are all of one type or equal as one."""
+    kinds = set(map(type, values)) - {NoneType}
+    is_plain = len(kinds) == 1 and not kinds & {tuple, list, dict}
+    try:
+        series = polars.Series(name, values, strict=is_plain)
+        if not is_plain and not all(map(_same, series.to_list(), values)):
+            raise TypeError(f"there are {' and '.join(sorted(kind.__name__ for kind in kinds))}" if len(kinds) > 1 else "their items differ in type")
+    except (polars.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
+        raise _mixed("to_polars", name, "Polars", error) from error
+    return series
+
+
+def _same(found: Any, value: Any) -> bool:
+    """Whether a column has a value as it was, but for the type of a number."""
+    if isinstance(value, (tuple, list)):
+        return len(found) == len(value) and all(map(_same, found, value))
+    if isinstance(value, dict):
+        # It has all fields of the column.
+        return all(_same(item, value.get(name)) for name, item in found.items())
+    return bool(found == value or (found != found and value != value))
+
+
+def _structured(values: Sequence[Any]) -> Sequence[Any]:
+    """Tuples of one length whose items differ in type, as dictionaries of their items: a list of Arrow has one type."""
+    first = next((value for value in values if value is not None), None)
+    if not isinstance(first, tuple) or not first:
+        return values
+    if not all(value is None or (isinstance(value, tuple) and len(value) == len(first)) for value in values):
+        return values
+    if len({type(item) for value in values if value is not None for item in _leaves(value)} - {NoneType}) < 2:
+        return values
+    items = [_structured([None if value is None else value[at] for value in values]) for at in range(len(first))]
+    names = [str(at) for at in range(len(first))]
+    return [None if value is None else dict(zip(names, row)) for value, row in zip(values, zip(*items))]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _array(values: Sequence[Any]) -> pyarrow.Array[Any]:

@@ -24,7 +24,7 @@ from ...plan.nodes import Narrow, Shuffle, Source
 from ...plan.shared import SharedArray
 from ...plan.stages import Stage, stages
 from ...records.runs import BadRecord
-from ..csv_pieces import Pieces
+from ..csv_pieces import Pieces, are_cut, first_error, row_bytes_max
 from ..formats import NOWHERE, Place, json_values, shares
 from ..functions import Side
 from .attempts import Attempt, attempts, is_strict_text, may_fit
@@ -35,7 +35,7 @@ from .workers import Functions, Log
 
 #: The classes of errors of the program.
 _ERRORS = {Fault.INPUT: "InputError", Fault.RESOURCE: "ResourceError", Fault.CANCELLED: "Cancelled", Fault.SETTING: "PlanError"}
-#: Sources that Python reads; but for CSV whose delimiter is one byte, one worker reads a file.
+#: Sources that Python reads; a file is read by one worker, unless it is CSV that the engine cuts.
 _OPENED = ("files", "csv", "parquet")
 #: Sources whose lines the native engine reads.
 _OF_LINES = ("text", "bytes", "jsonl")
@@ -179,8 +179,9 @@ class _Job:
             elif source.kind == "text" and not is_text:
                 steps = [Narrow(source, "map", functools.partial(_text, source.options["errors"]))]
             return Side(None, [*steps, *narrows], end), (is_text, source.data)
-        if source.kind == "csv" and source.options["delimiter"].isascii():
-            return Side(source, narrows, end, is_opened=True, pieces=Pieces(source.options)), (ord(source.options["delimiter"]), source.data)
+        if source.kind == "csv" and are_cut(options := source.options):
+            given = ord(options["delimiter"]), row_bytes_max(options), source.data
+            return Side(source, narrows, end, is_opened=True, pieces=Pieces(options)), given
         if source.kind == "parquet":
             source = Source(source.kind, list(shares(source.data)), source.options)
         count, is_opened = len(source.data), source.kind in _OPENED
@@ -231,7 +232,7 @@ class _Job:
 
     def bad_records(self) -> list[BadRecord]:
         failures, bad = self.log.read()
-        found = list(bad.values())
+        found = sorted(bad.values(), key=lambda each: (each.file or "", each.line or 0, each.byte or 0))
         for told in self.stats["stages"]:
             for path, line, offset, record, cause in told.pop("bad_records"):
                 place = _place(path, line, offset)
@@ -255,6 +256,8 @@ class _Job:
         if told.get("code") == Code.FAILED:
             failure = self.log.read()[0][told["why"].rpartition(" ")[2]]
             return failure.as_error(place)
+        if told["fault"] == Fault.INPUT and (found := self.first_error(str(path))) is not None:
+            return "InputError", str(found), {}, None
         text = in_words_of_python(told["text"])
         if told["fault"] == Fault.DIED:
             fields = {**place._asdict(), "attempt": told.get("attempts")}
@@ -266,6 +269,13 @@ class _Job:
         if told["fault"] == Fault.RESOURCE and self.deadline is not None and "Job::deadline" in told["text"]:
             text = f"the job did not end within {self.deadline:g} s"
         return _ERRORS.get(told["fault"], "GristmillError"), text, {}, None
+
+    def first_error(self, path: str) -> InputError | None:
+        """The first error of a CSV file, if the engine has found a quote in it that is not closed."""
+        for side in self.sides:
+            if side.pieces is not None and side.source is not None and path in side.source.data:
+                return first_error(path, side.source.options, of_rows=self.settings.on_error != "skip")
+        return None
 
     def object_at(self, offset: int) -> Any:
         """The object that the program made and that has this place, if only one input has such."""

@@ -9,9 +9,9 @@ from ..._native import Array, End, Form, Made
 from .streams import Wanted
 from .workers import Functions
 
-#: Files of lines, as text or as bytes; files of CSV, behind their delimiter; or objects that the workers have: their
-#: number, and how many a task maps.
-Given = tuple[bool, Sequence[str]] | tuple[int, Sequence[str]] | tuple[int, int] | Made
+#: Files of lines, as text or as bytes; files of CSV, behind their delimiter and the most bytes of a row; or objects
+#: that the workers have: their number, and how many a task maps.
+Given = tuple[bool, Sequence[str]] | tuple[int, int, Sequence[str]] | tuple[int, int] | Made
 
 
 @dataclass

@@ -17,6 +17,8 @@ def in_words_of_python(text: str) -> str:
     # Names of files may have characters that steer a terminal.
     text = printable(text).replace("the shared output ", "the shared array ")
     text = text.replace("Raise the limit with Job::record_bytes_max", "gm.read_files reads whole files, of any record length")
+    text = text.replace("raise Job::record_bytes_max", "call csv.field_size_limit(...) with more before read_csv")
+    text = re.sub(r"(Buffer|Combine|Isolation)::(\w+)", lambda found: f'{found[1]}="{found[2]}"'.lower(), text)
     text = text.replace("set Records::Lines", "read its lines with gm.read_text")
     text = re.sub(r"records of the program bytes (\d+)\.\.(\d+)", r"records \1 to \2 of the program", text)
     return re.sub(r"Job::(\w+)(?:\([^)]*\))?", setting, text)
