@@ -109,6 +109,12 @@ def test_values_that_polars_would_change_are_an_error(values: list[Any]) -> None
     assert data.to_pandas()["value"].tolist() == values
 
 
+def test_whole_numbers_are_not_rounded_in_pandas() -> None:
+    """A missing value beside them made floats of whole numbers, of which those beyond 2^53 were rounded."""
+    values = [None, 2**53 + 1, 10**400]
+    assert gm.from_iterable(list(enumerate(values))).to_pandas()["value"].tolist() == values
+
+
 @pytest.mark.parametrize("values", [[1, 0.5], [None, 3], [True, False], [float("inf"), 1], [[1, 2], [0.5]], [{"a": 1}, {"b": 2}]])
 def test_values_that_are_equal_as_one_type_become_a_column_of_polars(values: list[Any]) -> None:
     found = gm.from_iterable([(0, value) for value in values]).to_polars()["value"].to_list()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+#: The greatest number that every float below it can count.
+_EXACT_MAX = 1 << 53
+
+
 def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     """Columns of records: those of dictionaries by name, those of pairs as `key` and `value`, others as `value`.
 
@@ -108,14 +112,10 @@ def pandas_frame(records: Sequence[Any]) -> pandas.DataFrame:
     for name, values in found.items():
         kinds = set(map(type, values))
         # These would be floats.
-        if int in kinds and kinds & {float, NoneType} and not all(_is_exact(value) for value in values):
+        if int in kinds and kinds & {float, NoneType} and any(isinstance(value, int) and abs(value) > _EXACT_MAX for value in values):
             found[name] = made.Series(values, dtype=object)
     frame: pandas.DataFrame = made.DataFrame(found)
     return frame
-
-
-def _is_exact(value: Any) -> bool:
-    return not isinstance(value, int) or int(float(value)) == value
 
 
 def polars_frame(records: Sequence[Any]) -> Any:
@@ -143,10 +143,10 @@ def _series(polars: Any, name: str, values: Sequence[Any]) -> Any:
 def _same(found: Any, value: Any) -> bool:
     """Whether a column has a value as it was, but for the type of a number."""
     if isinstance(value, (tuple, list)):
-        return len(found) == len(value) and all(map(_same, found, value))
+        return isinstance(found, list) and len(found) == len(value) and all(map(_same, found, value))
     if isinstance(value, dict):
         # It has all fields of the column.
-        return all(_same(item, value.get(name)) for name, item in found.items())
+        return isinstance(found, dict) and all(_same(item, value.get(name)) for name, item in found.items())
     return bool(found == value or (found != found and value != value))
 
 
