@@ -344,9 +344,9 @@ impl Fold for (Bytes, Bytes) {
         buffers.value.clear();
         buffers.state.clear();
         output.with_pair(|key, value| {
-            let partial = |by, field| match field {
+            let partial = |by, field: Option<(u8, u8)>| match field {
                 None => partial(by, value),
-                Some((at, of)) => value.with_field(at, of, |field| partial(by, field))?,
+                Some((at, of)) => value.with_field(at.into(), of.into(), |field| partial(by, field))?,
             };
             end.several().begin(partial, &mut buffers.state).ok_or(Stop::Unfit(Code::Unfit))?;
             key_and_header(key, buffers)

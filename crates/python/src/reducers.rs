@@ -78,7 +78,7 @@ impl By {
 pub struct Reducers {
     of: [Option<One>; MOST],
     /// The length of the result, if it is a tuple with an item for each part.
-    parts: Option<usize>,
+    parts: Option<u8>,
 }
 
 /// The most reducers of a key.
@@ -88,7 +88,7 @@ const MOST: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct One {
     by: By,
-    field: Option<(usize, usize)>,
+    field: Option<(u8, u8)>,
 }
 
 /// A reducer by name, or one for each field.
@@ -104,22 +104,23 @@ impl Reducers {
     /// `MOST`.
     #[new]
     fn new(parts: Vec<Named>) -> PyResult<Reducers> {
-        let count = (parts.len() > 1).then_some(parts.len());
+        let count = parts.len();
         let mut all = Vec::new();
         for part in parts {
             match part {
                 Named::Whole(name) => all.push(One { by: By::named(&name)?, field: None }),
                 Named::Fields(names) => {
                     for (at, name) in names.iter().enumerate() {
-                        all.push(One { by: By::named(name)?, field: Some((at, names.len())) });
+                        all.push(One { by: By::named(name)?, field: Some((at as u8, names.len() as u8)) });
                     }
                 }
             }
         }
+        // Longer parts are refused, so numbers of fields fit a byte.
         let mut of = [None; MOST];
         let places = of.get_mut(..all.len()).ok_or_else(|| PyValueError::new_err("too many reducers"))?;
         places.iter_mut().zip(all).for_each(|(place, one)| *place = Some(one));
-        Ok(Reducers { of, parts: count })
+        Ok(Reducers { of, parts: (count > 1).then_some(count as u8) })
     }
 
     #[classattr]
@@ -172,7 +173,7 @@ impl Reducers {
     /// reducer; `None` if it is no number.
     pub fn begin(
         &self,
-        mut partial: impl FnMut(By, Option<(usize, usize)>) -> Option<Partial>,
+        mut partial: impl FnMut(By, Option<(u8, u8)>) -> Option<Partial>,
         to: &mut Vec<u8>,
     ) -> Option<()> {
         to.extend_from_slice(&1u64.to_le_bytes());
@@ -209,11 +210,11 @@ impl Reducers {
         let (count, numbers) = parts(state);
         let mut numbers = numbers.iter().map(|number| Partial::read(*number));
         if let Some(parts) = self.parts {
-            values::begin_tuple(parts, to);
+            values::begin_tuple(parts.into(), to);
         }
         for One { by, field } in self.all() {
             if let Some((0, of)) = field {
-                values::begin_tuple(of, to);
+                values::begin_tuple(of.into(), to);
             }
             match by {
                 By::Count => values::encode_i64(count as i64, to),
