@@ -26,7 +26,7 @@ impl From<PyErr> for Stop {
 pub trait Output: Sized {
     /// Calls `with` with the key and the value of a pair.
     fn with_pair<T>(&self, with: impl FnOnce(&Self, &Self) -> Result<T, Stop>) -> Result<T, Stop>;
-    /// Calls `with` with an item, if this is a tuple or list of so many.
+    /// Calls `with` with item `at`, if this is a tuple or list of `of` items.
     fn with_field<T>(&self, at: usize, of: usize, with: impl FnOnce(&Self) -> T) -> Option<T>;
     fn encode_key(&self, types: &mut Types, to: &mut Vec<u8>) -> PyResult<()>;
     fn encode(&self, to: &mut Vec<u8>) -> PyResult<()>;

@@ -169,8 +169,8 @@ impl Reducers {
         self.of.iter().map_while(|one| *one)
     }
 
-    /// Writes the state of one value. `partial` returns what the value, or one of so many fields of it, is for a
-    /// reducer; `None` if it is no number.
+    /// Writes the state of a single value. `partial` reads the number that a reducer starts with, from the whole value
+    /// or from one field, given as its place and the number of fields; it returns `None` if that is no number.
     pub fn begin(
         &self,
         mut partial: impl FnMut(By, Option<(u8, u8)>) -> Option<Partial>,

@@ -469,7 +469,7 @@ impl<'a> Runner<'a> {
             self.end_programs();
         }
         for signal in &signals[..count] {
-            // Whoever sends SIGTERM waits for an end: a service manager, `timeout`, a container.
+            // A service manager, `timeout` or a container that sends SIGTERM expects the queue to end.
             let least = match i32::from(*signal) {
                 signal if signal == Signal::QUIT.as_raw() => 3,
                 signal if signal == Signal::TERM.as_raw() => 2,
