@@ -5,6 +5,8 @@
 //! sent once per epoch, and more often only if values of variable width grow large.
 
 use crate::buffer::map_buffer::MapBuffer;
+use crate::buffer::marks::Marks;
+use crate::buffer::value_bytes::{Measure, ValueBytes};
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;
 use crate::data::datum::{Datum, Key, Owned};
@@ -18,11 +20,14 @@ use crate::program::ending::Program;
 use crate::program::map_reduce::{Emit, combiner};
 use crate::program::partition::Partitioner;
 
-/// The state that the buffer keeps from task to task: an optional value for each key.
+/// The state that the buffer keeps from task to task: a value for each key.
+///
+/// Marks say which keys have one: an optional number would take twice the room in the cache.
 pub(crate) struct DenseArray<V: Datum> {
-    values: Vec<Option<V::Owned>>,
-    /// The size of all values, if their width varies.
-    value_bytes: usize,
+    /// The default where there is no value.
+    values: Vec<V::Owned>,
+    present: Marks,
+    value_bytes: ValueBytes,
 }
 
 /// The size of variable-width values at which an array is emptied.
@@ -30,7 +35,18 @@ const VALUE_BYTES_MAX: usize = 2 << 20;
 
 impl<V: Datum> DenseArray<V> {
     pub fn new(keys: usize) -> Self {
-        DenseArray { values: vec![None; keys], value_bytes: 0 }
+        DenseArray {
+            values: vec![V::Owned::default(); keys],
+            present: Marks::new(keys),
+            value_bytes: ValueBytes::default(),
+        }
+    }
+
+    /// Removes all values, and calls `take` with the place of each.
+    fn empty(&mut self, mut take: impl FnMut(usize, V::Owned)) {
+        let DenseArray { values, present, .. } = self;
+        present.take(|place| take(place, std::mem::take(&mut values[place])));
+        self.value_bytes.clear();
     }
 }
 
@@ -49,29 +65,29 @@ impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
         DenseBuffer { program: lane.program, lane, array, partitioner, seed, digest: Digest::default() }
     }
 
-    /// Changes the value of a key because `emitted` is emitted.
+    /// Changes the value of a key because `emitted` is emitted, an item or a value. `change` learns whether the key had
+    /// none.
     #[inline(always)]
     fn change<V: Datum>(
         &mut self,
         key: <J::Key as Datum>::Ref<'_>,
         emitted: V::Ref<'_>,
-        change: impl FnOnce(&mut Option<Owned<J::Value>>),
+        measure: impl FnOnce(bool) -> Measure,
+        change: impl FnOnce(bool, &mut Owned<J::Value>),
     ) {
         self.lane.contract.look::<J::Key, V>(key, emitted);
         let place = J::Key::place(key);
         contract::numbers::<J::Key>(key, place);
-        let keys = self.array.values.len();
-        let Some(slot) = self.array.values.get_mut(place) else { outside(place, keys) };
+        let DenseArray { values, present, value_bytes } = &mut *self.array;
+        let keys = values.len();
+        let Some(value) = values.get_mut(place) else { outside(place, keys) };
         self.digest.add::<V>(key::hash::<J::Key>(key, self.seed), emitted, self.seed);
-        if const { J::Value::WIDTH.is_some() } {
-            return change(slot);
+        let is_new = !present.set(place);
+        if is_new {
+            value_bytes.add::<J::Value>(value);
         }
-        let bytes =
-            |slot: &Option<Owned<J::Value>>| slot.as_ref().map_or(0, |value| J::Value::width(J::Value::lend(value)));
-        let before_bytes = bytes(slot);
-        change(slot);
-        self.array.value_bytes = self.array.value_bytes + bytes(slot) - before_bytes;
-        if self.array.value_bytes > VALUE_BYTES_MAX {
+        value_bytes.change::<J::Value>(value, measure(is_new), |value| change(is_new, value));
+        if J::Value::WIDTH.is_none() && value_bytes.get() > VALUE_BYTES_MAX {
             self.flush();
         }
     }
@@ -80,17 +96,15 @@ impl<'l, 'r, J: Program> DenseBuffer<'l, 'r, J> {
     pub fn flush(&mut self) {
         let before = self.lane.meter.enter(Phase::Combine);
         self.lane.meter.add(Count::Flushes, 1);
-        self.array.value_bytes = 0;
-        for (place, value) in self.array.values.iter_mut().enumerate() {
-            if let Some(value) = value.take() {
-                let key = J::Key::at_place(place);
-                let hash = short_hash(key::hash::<J::Key>(key, self.seed));
-                let partition = self.partitioner.of::<J::User>(hash, key);
-                let value = J::Value::lend(&value);
-                self.lane.contract.look::<J::Key, J::Value>(key, value);
-                self.lane.append::<J::Key, J::Value>(partition, hash, key, value);
-            }
-        }
+        let DenseBuffer { lane, array, partitioner, seed, .. } = self;
+        array.empty(|place, value| {
+            let key = J::Key::at_place(place);
+            let hash = short_hash(key::hash::<J::Key>(key, seed));
+            let partition = partitioner.of::<J::User>(hash, key);
+            let value = J::Value::lend(&value);
+            lane.contract.look::<J::Key, J::Value>(key, value);
+            lane.append::<J::Key, J::Value>(partition, hash, key, value);
+        });
         self.lane.meter.enter(before);
     }
 }
@@ -102,13 +116,15 @@ impl<J: Program> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
             entry::check_width(entry::width::<J::Key, J::Value>(key, value));
         }
         let program = self.program;
-        self.change::<J::Value>(key, value, |slot| {
-            let value = J::Value::own(value);
-            *slot = Some(match slot.take() {
-                Some(before) => combiner(program)(before, value),
-                None => value,
-            });
-        });
+        self.change::<J::Value>(
+            key,
+            value,
+            |_| Measure::Always,
+            |is_new, slot| {
+                let value = J::Value::own(value);
+                *slot = if is_new { value } else { combiner(program)(std::mem::take(slot), value) };
+            },
+        );
     }
 
     #[inline(always)]
@@ -116,7 +132,8 @@ impl<J: Program> Emit<J::Key, J::Value> for DenseBuffer<'_, '_, J> {
     where
         J::Value: Aggregate,
     {
-        self.change::<ItemOf<J::Value>>(key, item, |slot| J::Value::add(slot.get_or_insert_default(), item));
+        let measure = |is_new| Measure::of_item::<ItemOf<J::Value>>(item, is_new);
+        self.change::<ItemOf<J::Value>>(key, item, measure, |_, slot| J::Value::add(slot, item));
     }
 }
 

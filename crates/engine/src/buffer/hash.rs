@@ -11,6 +11,7 @@
 
 use crate::buffer::map_buffer::MapBuffer;
 use crate::buffer::slots::{KEYS_MAX, LONG_BYTES_MAX, Slots, Stored, TableSlot};
+use crate::buffer::value_bytes::Measure;
 use crate::control::counters::{Count, Phase};
 use crate::data::datum::{Datum, Key};
 use crate::data::digest::{Digest, weight};
@@ -288,7 +289,8 @@ impl<J: Program> Emit<J::Key, J::Value> for HashBuffer<'_, '_, J> {
         if self.bypasses_table(key) {
             return self.append(whole, key, J::Value::lend(&aggregate::one::<J::Value>(item)));
         }
-        self.table.slots.change(key, whole, |value| J::Value::add(value, item));
+        let measure = |is_new| Measure::of_item::<ItemOf<J::Value>>(item, is_new);
+        self.table.slots.change(key, whole, measure, |value| J::Value::add(value, item));
     }
 
     #[inline(always)]

@@ -6,6 +6,8 @@
 //! - [`DenseBuffer`] combines pairs in an array with a place for each key of a small domain.
 
 mod map_buffer;
+mod marks;
+mod value_bytes;
 mod array;
 mod range;
 mod dense;

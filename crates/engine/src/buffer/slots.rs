@@ -10,6 +10,8 @@
 use gristmill_os::memory::HugeArray;
 use gristmill_page::prefetch;
 
+use crate::buffer::marks::Marks;
+use crate::buffer::value_bytes::{Measure, ValueBytes};
 use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::short_hash;
 use crate::data::key;
@@ -65,9 +67,10 @@ fn home(hash: u32) -> usize {
 
 pub(crate) struct Slots<K: Key, V: Datum> {
     slots: HugeArray<TableSlot<V::Owned>, SLOTS>,
+    /// The slots that are not empty.
+    filled: Marks,
     long: Vec<u8>,
-    /// The size of all values, if their width varies.
-    value_bytes: usize,
+    value_bytes: ValueBytes,
     keys: usize,
     kind: std::marker::PhantomData<(K, V)>,
 }
@@ -80,7 +83,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
 
     pub fn new() -> Slots<K, V> {
         let (slots, kind) = (HugeArray::filled(&TableSlot::default()), std::marker::PhantomData);
-        Slots { slots, long: Vec::new(), value_bytes: 0, keys: 0, kind }
+        Slots { slots, filled: Marks::new(SLOTS), long: Vec::new(), value_bytes: ValueBytes::default(), keys: 0, kind }
     }
 
     /// Returns the number of keys.
@@ -92,30 +95,22 @@ impl<K: Key, V: Datum> Slots<K, V> {
     #[inline(always)]
     pub fn has_room(&self, more: usize) -> bool {
         let has_room = self.keys + more <= KEYS_MAX && self.long.len() < LONG_BYTES_MAX;
-        has_room && (V::WIDTH.is_some() || self.value_bytes < VALUE_BYTES_MAX)
+        has_room && (V::WIDTH.is_some() || self.value_bytes.get() < VALUE_BYTES_MAX)
     }
 
-    /// Combines `value` into the value of a slot; returns the growth in bytes, if its width varies.
+    /// Combines `value` into the value of a slot.
     #[inline(always)]
     fn combine_into(
+        bytes: &mut ValueBytes,
         slot: &mut V::Owned,
         value: V::Owned,
         combine: impl Fn(Owned<V>, Owned<V>) -> Owned<V> + Copy,
-    ) -> isize {
-        if V::WIDTH.is_some() {
-            *slot = combine(slot.clone(), value);
-            return 0;
-        }
-        let before = V::width(V::lend(slot));
-        // Avoid a copy, because the value may have grown long.
-        *slot = combine(std::mem::take(slot), value);
-        V::width(V::lend(slot)) as isize - before as isize
-    }
-
-    /// Returns the size of a new value, if its width varies.
-    #[inline(always)]
-    fn bytes_of(value: &V::Owned) -> usize {
-        if V::WIDTH.is_some() { 0 } else { V::width(V::lend(value)) }
+    ) {
+        bytes.change::<V>(slot, Measure::Always, |slot| {
+            // Avoid a copy of a value that may have grown long.
+            let before = if V::WIDTH.is_some() { slot.clone() } else { std::mem::take(slot) };
+            *slot = combine(before, value);
+        });
     }
 
     /// Prefetches the slot of a pair.
@@ -162,8 +157,9 @@ impl<K: Key, V: Datum> Slots<K, V> {
     /// Fills the empty slot at `at`.
     #[inline(always)]
     fn fill(&mut self, at: usize, pair: TableSlot<V::Owned>) {
-        self.value_bytes += Self::bytes_of(&pair.value);
+        self.value_bytes.add::<V>(&pair.value);
         self.keys += 1;
+        self.filled.set(at);
         self.slots[at] = pair;
     }
 
@@ -187,9 +183,7 @@ impl<K: Key, V: Datum> Slots<K, V> {
                 | (slot.words[1] ^ pair.words[1])
                 | u64::from(slot.len_and_1 ^ pair.len_and_1);
             if differs == 0 {
-                let grown = Self::combine_into(&mut slot.value, pair.value.clone(), combine);
-                self.value_bytes = self.value_bytes.wrapping_add_signed(grown);
-                return;
+                return Self::combine_into(&mut self.value_bytes, &mut slot.value, pair.value.clone(), combine);
             }
             if slot.len_and_1 == 0 {
                 return self.fill(at, pair.clone());
@@ -211,35 +205,38 @@ impl<K: Key, V: Datum> Slots<K, V> {
         match self.find_long(key, whole) {
             (at, true) => self.fill_long(at, key, whole, V::own(value)),
             (at, false) => {
-                let grown = Self::combine_into(&mut self.slots[at].value, V::own(value), combine);
-                self.value_bytes = self.value_bytes.wrapping_add_signed(grown);
+                Self::combine_into(&mut self.value_bytes, &mut self.slots[at].value, V::own(value), combine);
             }
         }
     }
 
     /// Changes the value of a key that has the hash `whole`; the value of a new key is the default. There must be room.
+    /// `measure` learns whether the key is new.
     #[inline(always)]
-    pub fn change(&mut self, key: K::Ref<'_>, whole: u64, change: impl FnOnce(&mut Owned<V>)) {
-        let at = match key::short::<K>(key) {
+    pub fn change(
+        &mut self,
+        key: K::Ref<'_>,
+        whole: u64,
+        measure: impl FnOnce(bool) -> Measure,
+        change: impl FnOnce(&mut Owned<V>),
+    ) {
+        let (at, is_new) = match key::short::<K>(key) {
             Some(short) => {
                 let (at, is_new) = self.find_short(short, whole);
                 if is_new {
                     self.fill(at, TableSlot::short(short, whole, V::Owned::default()));
                 }
-                at
+                (at, is_new)
             }
             None => {
                 let (at, is_new) = self.find_long(key, whole);
                 if is_new {
                     self.fill_long(at, key, whole, V::Owned::default());
                 }
-                at
+                (at, is_new)
             }
         };
-        let value = &mut self.slots[at].value;
-        let before_bytes = Self::bytes_of(value);
-        change(value);
-        self.value_bytes = self.value_bytes + Self::bytes_of(value) - before_bytes;
+        self.value_bytes.change::<V>(&mut self.slots[at].value, measure(is_new), change);
     }
 
     /// Calls `take` with hash, key and value of every entry, and empties the table.
@@ -248,22 +245,25 @@ impl<K: Key, V: Datum> Slots<K, V> {
         if self.keys == 0 {
             return;
         }
-        for slot in self.slots.iter_mut().filter(|slot| slot.len_and_1 != 0) {
+        let Slots { slots, filled, long, .. } = self;
+        filled.take(|at| {
+            let slot = &mut slots[at];
             let len = slot.len_and_1 as usize - 1;
             let value = V::lend(&slot.value);
             if len <= SHORT_BYTES {
                 take(slot.hash, Stored::Short(Short { words: slot.words, len: len as u32 }), value);
             } else {
                 let place = slot.words[0] as usize;
-                take(slot.hash, Stored::Long(K::read(&self.long[place..place + len])), value);
+                take(slot.hash, Stored::Long(K::read(&long[place..place + len])), value);
             }
             slot.len_and_1 = 0;
             if V::WIDTH.is_none() {
                 slot.value = V::Owned::default();
             }
-        }
+        });
         self.long.clear();
-        (self.keys, self.value_bytes) = (0, 0);
+        self.keys = 0;
+        self.value_bytes.clear();
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
                 assert!(table.has_room(1));
                 let whole = key::hash::<Bytes>(word.as_bytes(), &seed);
                 match Bytes::short(word.as_bytes()) {
-                    _ if number % 3 == 0 => table.change(word.as_bytes(), whole, |count| *count += 1),
+                    _ if number % 3 == 0 => table.change(word.as_bytes(), whole, |_| Measure::Always, |count| *count += 1),
                     Some(short) => table.merge_short(&TableSlot::short(short, seed.hash(short), 1), |a, b| a + b),
                     None => table.merge_long(word.as_bytes(), whole, 1, |a, b| a + b),
                 }

@@ -109,7 +109,8 @@ impl Prepared {
             decoder_bytes_max: opened.sources.iter().map(Source::decoder_bytes_max).max().unwrap_or(0),
             unpacks: <J::User>::UNPACKS,
             hash_bytes: HashTable::<J::Key, J::Value>::BYTES,
-            place_bytes: size_of::<Option<<J::Value as Datum>::Owned>>(),
+            // A value, and a bit that says that it is there.
+            place_bytes: size_of::<<J::Value as Datum>::Owned>() + 1,
             iterates: mode.iterates(),
             joins: visits && !reduces && combines && settings.checkpoint.is_none(),
             passes: !mode.iterates() && !reduces && !combines && <J::User>::PARTITION.is_none(),
