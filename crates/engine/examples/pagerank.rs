@@ -10,6 +10,9 @@ use gristmill::{Chunk, Emit, Input, Job, MapReduce, Next, ProgramError, Records}
 /// The share of readers who follow a link; the others begin anew on any page.
 const FOLLOW: f64 = 0.85;
 
+/// The links whose shares are read together.
+const AT_ONCE: usize = 64;
+
 pub(crate) struct Links {
     /// The number of links on each page.
     degrees: Vec<u32>,
@@ -30,8 +33,13 @@ impl MapReduce for Links {
     fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<u32, f64>) -> Result<(), ProgramError> {
         // What each link of a page passes on.
         let shares = chunk.state().as_chunks().0;
-        for (from, to) in links(chunk.bytes()) {
-            out.emit(to, f64::from_le_bytes(shares[from as usize]));
+        // Shares are read for several links at once, so that the processor waits for all of them at the same time.
+        let mut read = [0.0; AT_ONCE];
+        for bytes in chunk.bytes().chunks(AT_ONCE * 8) {
+            for ((from, _), share) in links(bytes).zip(&mut read) {
+                *share = f64::from_le_bytes(shares[from as usize]);
+            }
+            links(bytes).zip(&read).for_each(|((_, to), share)| out.emit(to, *share));
         }
         Ok(())
     }
@@ -46,7 +54,7 @@ fn links(bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> {
 }
 
 /// The pages of a block: their shares and their sums fit the second-level cache of a processor.
-const BLOCK_BITS: u32 = 16;
+const BLOCK_BITS: u32 = 14;
 
 /// Brings the links together that lead from one block of pages to another, so that a step finds both in the cache.
 fn tiled(bytes: &[u8]) -> Vec<u8> {
@@ -87,7 +95,11 @@ impl Links {
     pub(crate) fn ranks(&self, job: Job<'_, Links>, steps: u32) -> gristmill::Result<Vec<f64>> {
         let pages = self.degrees.len();
         let shares = |ranks: &[f64]| -> Vec<u8> {
-            ranks.iter().zip(&self.degrees).flat_map(|(rank, links)| (rank / f64::from(*links)).to_le_bytes()).collect()
+            let mut bytes = vec![0; size_of_val(ranks)];
+            for ((share, rank), links) in bytes.as_chunks_mut().0.iter_mut().zip(ranks).zip(&self.degrees) {
+                *share = (rank / f64::from(*links)).to_le_bytes();
+            }
+            bytes
         };
         let mut ranks = vec![1.0 / pages as f64; pages];
         job.iterate(&shares(&ranks), |step| {
