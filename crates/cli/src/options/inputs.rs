@@ -200,7 +200,8 @@ fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
     let names = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
     let paths: Vec<_> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
     if paths.is_empty() {
-        return Err(Error::NoInput { what: format!("{} names no file", list.display()) }.into());
+        let list = if list == Path::new("-") { "standard input".into() } else { list.to_string_lossy() };
+        return Err(Error::NoInput { what: format!("{list} names no file") }.into());
     }
     Ok(paths)
 }

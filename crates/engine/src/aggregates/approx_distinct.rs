@@ -31,8 +31,9 @@ const ENTRIES_MAX: usize = PLACES / 4 / ENTRY_BYTES;
 /// An estimate of the number of different items, in at most 4 KiB (HyperLogLog: Flajolet et al. 2007).
 ///
 /// The standard error of the estimate is 1.04 / sqrt(4096) = 1.6 %: two of three estimates are closer than that, 19 of
-/// 20 closer than 3.3 %. Up to a hundred items it is off by two at most in the tests. Neither few nor very many items
-/// need a correction (Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", 2017).
+/// 20 closer than 3.3 %. An estimate of a hundred items is off by 1.1 (root mean square of 4,000 sketches, one in 34 of
+/// which was off by more than 2, and none by 5). Neither few nor very many items need a correction (Ertl, "New
+/// cardinality estimation algorithms for HyperLogLog sketches", 2017).
 ///
 /// The order in which items are added and merged does not matter: the bytes are the same. Those of another version of
 /// this library may not be, so sketches of two versions cannot be merged.

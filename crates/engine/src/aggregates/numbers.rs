@@ -12,7 +12,9 @@ use crate::program::aggregate::Aggregate;
 /// nearly, however far from 0 the numbers are, and the sum of whole numbers is exact as far as an `f64` holds it. The
 /// squares of the differences from that mean are updated and merged as in Chan, Golub and LeVeque, "Updating formulae
 /// and a pairwise algorithm for computing sample variances" (1979), and rounded at each step. If one of the numbers is
-/// not a number (NaN), so are all results but the count; an infinite one makes the variance NaN.
+/// not a number (NaN), so are all results but the count; an infinite one makes the variance NaN. A sum beyond the range
+/// of an `f64` (1.8e308) is infinite, and so is the mean then; so is the variance of numbers that lie more than about
+/// 1e154 apart.
 ///
 /// ```
 /// use gristmill::Aggregate;

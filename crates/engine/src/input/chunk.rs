@@ -41,7 +41,7 @@ impl Chunk<'_> {
     }
 
     /// Iterates over the records, each with its offset in [`Chunk::bytes`], for [`Chunk::reject`]. Line ends and
-    /// separators are not included, and empty records between two separators are skipped.
+    /// separators are not included. With [`Records::Separated`], empty records between two separators are skipped.
     ///
     /// ```
     /// use gristmill::{Bytes, Emit, Input, Isolation, Job, MapReduce, ProgramError, Records, Chunk};

@@ -51,7 +51,8 @@ pub enum Records {
     /// Whole files, each of which is one record; an empty file has none.
     WholeFile,
     /// Rows of CSV, as the csv crate reads them. A quoted field may contain line ends. A quote that is still open at
-    /// the end of a file is an error.
+    /// the end of a file is an error. The engine only finds where rows end: a record is a row as it stands in the file,
+    /// quotes included, and the map function takes it apart, with the csv crate for instance.
     Csv(Syntax),
     /// Records that each begin with their length in bytes, which is not counted: 4 bytes, little-endian. Only
     /// [`Input::from_records`](crate::Input::from_records) makes them, because other files cannot be cut between them.

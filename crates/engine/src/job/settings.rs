@@ -165,8 +165,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         /// ([`Summary::bad_records`](crate::Summary::bad_records)). One more is an error.
         ///
         /// A panic or an error in the map function costs no worker. A record that kills its worker is found by the
-        /// retries; at most 32 records may kill. The cost of this option: pairs are kept apart until the map function
-        /// has returned.
+        /// retries; at most 32 records may kill. No record is set aside for a panic in the combiner, which may see
+        /// values of many. The cost of this option: pairs are kept apart until the map function has returned.
         ///
         /// ```
         /// # use gristmill::{Emit, Input, Isolation, Job, MapReduce, ProgramError, Chunk};
@@ -286,7 +286,8 @@ impl<'j, J: MapReduce, E: Ending<J>> Job<'j, J, E> {
         self
     }
 
-    /// Keeps only the `k` pairs with the greatest values.
+    /// Keeps only the `k` pairs with the greatest values. Of equal values those with the least keys are kept. NaN
+    /// counts as greater than all numbers.
     pub fn top(mut self, k: usize) -> Self {
         self.terms.settings.order = Order::ByValueDescending;
         self.terms.settings.limit = Some(k);
