@@ -29,6 +29,10 @@ def large(text: str, rows: list[str]) -> list[float]:
     return list(keyed.group_by_key().map_groups(lambda key, values: [median(values)]))
 
 
+def distinct(text: str, rows: list[str]) -> list[str]:
+    return gm.read_text(rows).distinct().collect()
+
+
 def tiny(text: str, rows: list[str]) -> list[int]:
     return gm.range(TINY_TASKS).map(square).collect()
 

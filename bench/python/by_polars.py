@@ -18,6 +18,11 @@ def words(text: str, rows: list[str]) -> dict[str, int]:
     return dict(found.group_by("word").agg(polars.len()).collect(engine="streaming").iter_rows())
 
 
+def distinct(text: str, rows: list[str]) -> list[str]:
+    lines = polars.scan_csv(rows, has_header=False, separator="\x01", quote_char=None, schema={"line": polars.String})
+    return lines.unique().collect(engine="streaming")["line"].to_list()
+
+
 def groups(text: str, rows: list[str]) -> dict[int, float]:
     def median(values: polars.Series) -> float:
         return float(numpy.partition(values.to_numpy(), len(values) // 2)[len(values) // 2])

@@ -35,15 +35,19 @@ ORDINARY = [task for task in TASKS if task != "large"]
 #: Programs, the module that each needs, and the tasks that each can do.
 PROGRAMS = {
     "gristmill": ("gristmill._native", list(TASKS)),
-    "pool": ("multiprocessing", [task for task in ORDINARY if task != "totals"]),
+    "pool": ("multiprocessing", [task for task in ORDINARY if task not in ("totals", "distinct")]),
+    "python": ("builtins", ["distinct"]),
     "pandas": ("pandas", ["words", "groups", "totals"]),
-    "polars": ("polars", ["words", "groups", "totals"]),
+    "polars": ("polars", ["words", "groups", "totals", "distinct"]),
     "duckdb": ("duckdb", ["words", "groups", "totals", "large"]),
 }
-TITLES = {"gristmill": "Gristmill", "pool": "multiprocessing", "pandas": "pandas", "polars": "Polars", "duckdb": "DuckDB"}
+TITLES = {"gristmill": "Gristmill", "pool": "multiprocessing", "python": "plain Python", "pandas": "pandas", "polars": "Polars", "duckdb": "DuckDB"}
 SQL = ("polars", "duckdb")
 #: Files of rows, so that several processes can read them.
 ROW_FILES = 16
+#: The lines of the task distinct, and the number of addresses that they are drawn from.
+ADDRESSES = 2_000_000
+SITES, PAGES = 1000, 1000
 LIMIT_SECONDS = 600
 
 
@@ -55,6 +59,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = make_rows(Path(folder), args.rows) if {"groups", "large"} & set(tasks) else []
         wide = make_rows(Path(folder, "wide"), args.rows, more=40) if "totals" in tasks else []
+        addresses = make_addresses(Path(folder)) if "distinct" in tasks else []
+        inputs = {"totals": wide, "distinct": addresses}
         if {"words", "pairs"} & set(tasks):
             warm(args.text)
         for task in tasks:
@@ -62,7 +68,7 @@ def main() -> None:
             for number in range(args.rounds):
                 # Each round begins with another program.
                 for name in able[number % len(able) :] + able[: number % len(able)]:
-                    runs.append({"task": task, "program": name, **run(name, task, args.text, wide if task == "totals" else rows, args.memory_mib)})
+                    runs.append({"task": task, "program": name, **run(name, task, args.text, inputs.get(task, rows), args.memory_mib)})
                     print(f"{task} {name}: {runs[-1].get('seconds', runs[-1].get('failed'))}", file=sys.stderr)
             check([each for each in runs if each["task"] == task])
     report = "\n".join(lines(runs, tasks, programs, args))
@@ -122,6 +128,17 @@ def make_rows(folder: Path, count: int, more: int = 0) -> list[str]:
     return paths
 
 
+def make_addresses(folder: Path) -> list[str]:
+    """A file of random addresses, a line each; the same ones each time."""
+    import random
+
+    chance = random.Random(23)
+    pages = (divmod(chance.randrange(SITES * PAGES), PAGES) for _ in range(ADDRESSES))
+    path = folder / "addresses.txt"
+    path.write_text("".join(f"https://www.site-{site}.example.org/articles/2026/{page}.html\n" for site, page in pages))
+    return [str(path)]
+
+
 def warm(path: str) -> None:
     with open(path, "rb") as file:
         while file.read(1 << 24):
@@ -176,7 +193,7 @@ def check(runs: list[dict[str, Any]]) -> None:
 
 def lines(runs: list[dict[str, Any]], tasks: list[str], programs: list[str], args: argparse.Namespace) -> list[str]:
     """The table in Markdown."""
-    versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in programs if name != "pool")]
+    versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in programs if name not in ("pool", "python"))]
     text = f"The text has {os.path.getsize(args.text) / 1e6:.0f} MB. " if args.text else ""
     rows = f"There are {args.rows:,} rows and {args.rows // 100:,} keys. " if {"groups", "large", "totals"} & set(tasks) else ""
     if args.memory_mib:

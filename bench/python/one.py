@@ -13,8 +13,9 @@ from typing import Any
 
 
 def digest(answer: Any) -> list[float]:
-    """Returns the number of results and their sum, which must be equal."""
+    """Returns the number of results and their sum, which must be equal; of strings, the sum of their lengths."""
     values = list(answer.values()) if isinstance(answer, dict) else answer
+    values = [len(value) if isinstance(value, str) else value for value in values]
     return [len(values), round(sum(values), 3)]
 
 

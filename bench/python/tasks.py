@@ -10,6 +10,7 @@ TASKS = {
     "groups": "a Python function for each group of rows (the upper median)",
     "large": "the same for more rows than fit in memory",
     "totals": "sums of one column by another, of rows with 42 columns",
+    "distinct": "the different ones of 2 million addresses, a line each",
     "tiny": "100,000 tiny tasks",
     "start": "the first job of a program, of one record",
     "second": "its second job",
