@@ -1,5 +1,6 @@
 //! The input options: the files that a command reads.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -183,6 +184,11 @@ fn is_pattern(path: &Path) -> bool {
     patterns::is_pattern(path) && path.symlink_metadata().is_err()
 }
 
+/// Returns the name of an input in messages.
+pub fn name_of(path: &Path) -> Cow<'_, str> {
+    if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() }
+}
+
 /// Returns the paths in a list, which are not patterns. A path cannot contain a NUL, so a list that does is
 /// NUL-terminated.
 fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
@@ -200,8 +206,7 @@ fn listed(list: &Path, memory: Memory) -> Result<Vec<PathBuf>, Failure> {
     let names = names.split(|byte| *byte == end).filter(|name| !name.is_empty());
     let paths: Vec<_> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
     if paths.is_empty() {
-        let list = if list == Path::new("-") { "standard input".into() } else { list.to_string_lossy() };
-        return Err(Error::NoInput { what: format!("{list} names no file") }.into());
+        return Err(Error::NoInput { what: format!("{} names no file", name_of(list)) }.into());
     }
     Ok(paths)
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use crate::options::inputs::name_of;
 use crate::terminal::failure::Failure;
 
 /// Fails if two of `named`, which are paths with the options that name them, are the same pipe, socket or terminal.
@@ -14,7 +15,7 @@ pub fn check_once<'p>(named: impl Iterator<Item = (&'static str, &'p Path)>) -> 
     for (option, path) in named {
         let Some(identity) = identity(path) else { continue };
         if let Some((_, before)) = seen.iter().find(|(other, _)| *other == identity) {
-            let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+            let name = name_of(path);
             let twice =
                 if *before == option { format!("twice, as {option}") } else { format!("as {before} and as {option}") };
             return Err(Failure::Usage(format!(
