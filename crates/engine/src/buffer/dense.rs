@@ -6,7 +6,7 @@
 
 use crate::buffer::map_buffer::MapBuffer;
 use crate::buffer::marks::Marks;
-use crate::buffer::value_bytes::{Measure, ValueBytes};
+use crate::buffer::value_bytes::{Measure, VALUE_BYTES_MAX, ValueBytes};
 use crate::control::counters::{Count, Phase};
 use crate::data::contract;
 use crate::data::datum::{Datum, Key, Owned};
@@ -29,9 +29,6 @@ pub(crate) struct DenseArray<V: Datum> {
     present: Marks,
     value_bytes: ValueBytes,
 }
-
-/// The size of variable-width values at which an array is emptied.
-const VALUE_BYTES_MAX: usize = 2 << 20;
 
 impl<V: Datum> DenseArray<V> {
     pub fn new(keys: usize) -> Self {

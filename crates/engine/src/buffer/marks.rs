@@ -8,7 +8,7 @@ const BITS: usize = u64::BITS as usize;
 pub(super) struct Marks(Vec<u64>);
 
 impl Marks {
-    /// No mark at so many places.
+    /// Makes a table of `places` places, none of which is marked.
     pub fn new(places: usize) -> Marks {
         Marks(vec![0; places.div_ceil(BITS)])
     }
@@ -18,7 +18,7 @@ impl Marks {
     pub fn set(&mut self, place: usize) -> bool {
         let (word, bit) = (&mut self.0[place / BITS], 1 << (place % BITS));
         let was_set = *word & bit != 0;
-        // Written only if it changes: to look at the next place would wait for it.
+        // Written only if it changes, because the next look at this word would have to wait for the write.
         if !was_set {
             *word |= bit;
         }

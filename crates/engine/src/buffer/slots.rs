@@ -11,7 +11,7 @@ use gristmill_os::memory::HugeArray;
 use gristmill_page::prefetch;
 
 use crate::buffer::marks::Marks;
-use crate::buffer::value_bytes::{Measure, ValueBytes};
+use crate::buffer::value_bytes::{Measure, VALUE_BYTES_MAX, ValueBytes};
 use crate::data::datum::{Datum, Key, Owned};
 use crate::data::entry::short_hash;
 use crate::data::key;
@@ -25,8 +25,6 @@ const SLOT_BITS: u32 = 16;
 pub(super) const KEYS_MAX: usize = SLOTS / 8 * 5;
 /// The size of long keys at which the table is full.
 pub(super) const LONG_BYTES_MAX: usize = 512 << 10;
-/// The size of variable-width values at which the table is full.
-const VALUE_BYTES_MAX: usize = 2 << 20;
 
 /// A key and its value, in the table or on the way to it. In an empty slot, length + 1 is 0.
 #[derive(Clone, Copy, Default)]
