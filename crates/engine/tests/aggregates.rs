@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use gristmill::aggregates::{ApproxDistinct, ApproxQuantiles, Numbers};
+use gristmill::aggregates::{ApproxDistinct, ApproxQuantiles, Numbers, Top};
 use gristmill::internal::{MOMENTS, Moment};
 use gristmill::options::{Buffer, Combining, Options};
 use gristmill::{
@@ -574,20 +574,20 @@ fn steps() {
     assert_eq!(found, expected);
 }
 
-type Both = <(Numbers, ApproxQuantiles) as Datum>::Owned;
+type All = (Numbers, ApproxQuantiles, Top<f64, 4>);
 
-/// Adds the number of each line to two aggregates of its word.
+/// Adds the number of each line to three aggregates of its word.
 struct Library;
 
 impl MapReduce for Library {
     type Key = Bytes;
-    type Value = (Numbers, ApproxQuantiles);
+    type Value = All;
 
-    fn combiner(&self) -> Option<impl Fn(Both, Both) -> Both> {
-        Some(<Self::Value>::merged)
+    fn combiner(&self) -> Option<impl Fn(<All as Datum>::Owned, <All as Datum>::Owned) -> <All as Datum>::Owned> {
+        Some(All::merged)
     }
 
-    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, Self::Value>) -> Result<(), ProgramError> {
+    fn map(&self, chunk: &mut Chunk<'_>, out: &mut impl Emit<Bytes, All>) -> Result<(), ProgramError> {
         for line in str::from_utf8(chunk.bytes())?.lines() {
             let (word, number) = line.split_once(' ').ok_or_else(|| ProgramError::new("no number"))?;
             out.add(word.as_bytes(), number.parse()?);
@@ -639,13 +639,14 @@ fn library() {
         for (workers, moment) in [(1, None), (3, None), (3, Some(Moment::Flushed)), (2, Some(Moment::Received))] {
             let (found, _) = dying(job(&Library, &path).workers(workers), moment).run().expect("the job runs");
             assert_eq!(found.len(), sorted.len());
-            for (word, (found, digest)) in &found {
+            for (word, (found, digest, top)) in &found {
                 let numbers = &sorted[&utf8(word)];
                 let (count, sum) = (numbers.len() as f64, numbers.iter().sum::<f64>());
                 let squares = numbers.iter().map(|number| (number - sum / count).powi(2)).sum::<f64>();
                 assert_eq!((found.count() as f64, found.sum(), digest.count()), (count, sum, found.count()));
                 assert!((found.variance().expect("numbers") * count - squares).abs() <= 1e-9 * squares);
                 assert_eq!((found.least(), found.greatest()), (numbers.first().copied(), numbers.last().copied()));
+                assert!(top.iter().eq(numbers.iter().rev().take(4).copied()), "{top:?}");
                 let shares = [0.0, 0.25, 0.5, 0.9, 1.0];
                 for (share, number) in shares.iter().zip(digest.quantiles(&shares).expect("numbers")) {
                     let rank = numbers.partition_point(|other| *other <= number) as f64 / count;
@@ -673,12 +674,12 @@ fn same_quantiles() {
     let written = |workers: usize, isolation: Isolation| -> Vec<Vec<u8>> {
         let job = job(&Library, &path).deterministic(true).workers(workers).isolation(isolation);
         let (found, _) = job.run().expect("the job runs");
-        let write = |both| {
-            let mut bytes = vec![0; <(Numbers, ApproxQuantiles)>::width(both)];
-            <(Numbers, ApproxQuantiles)>::write(both, &mut bytes);
+        let write = |all| {
+            let mut bytes = vec![0; All::width(all)];
+            All::write(all, &mut bytes);
             bytes
         };
-        found.iter().map(|(_, both)| write(both)).collect()
+        found.iter().map(|(_, all)| write(all)).collect()
     };
     let one = written(1, Isolation::Process);
     for workers in [2, 5] {

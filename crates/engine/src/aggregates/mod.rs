@@ -3,6 +3,7 @@
 //! | aggregate | items | results | bytes |
 //! |---|---|---|---|
 //! | [`Numbers`] | `f64` | count, sum, mean, variance, least and greatest | 40 |
+//! | [`Top`] | any key | the greatest `K` | those of the items |
 //! | [`ApproxDistinct`] | bytes | number of different items, with a standard error of 1.6 % | up to 4,096 |
 //! | [`ApproxQuantiles`] | `f64` | quantiles, whose rank is off by about 1 % at most | up to 7,000, in memory 33,000 |
 //!
@@ -69,8 +70,10 @@
 mod approx_distinct;
 mod approx_quantiles;
 mod numbers;
+mod top;
 mod tuples;
 
 pub use approx_distinct::{ApproxDistinct, ApproxDistinctRef};
 pub use approx_quantiles::{ApproxQuantiles, Quantiles, QuantilesRef};
 pub use numbers::Numbers;
+pub use top::{Top, TopItems, TopRef};
