@@ -1,10 +1,36 @@
 //! An error that ends the job, in a form that crosses processes. A worker leaves it in its shared words, and the
 //! coordinator turns it into an [`Error`](crate::Error).
 
+use std::any::Any;
+
 use crate::program_error::ProgramError;
 
 /// The number of words of a failure: its kind, and up to four numbers.
 pub(crate) const FAILURE_WORDS: usize = 5;
+
+/// The panic of a reduce function, with the key at which it was called.
+pub(crate) struct ReducePanic {
+    pub key: String,
+    pub words: String,
+}
+
+/// Returns the words of a panic, if it carries words.
+pub(crate) fn words_of(panic: &(dyn Any + Send)) -> Option<&str> {
+    panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied())
+}
+
+/// Returns the message of a panic.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    if let Some(error) = panic.downcast_ref::<ProgramError>() {
+        let code = error.number().map_or(String::new(), |code| format!(" with the code {code}"));
+        return format!("it failed{code}: {error}");
+    }
+    let (place, words) = match panic.downcast_ref() {
+        Some(ReducePanic { key, words }) => (format!(" in the reduce function, at the key {key}"), Some(&words[..])),
+        None => (String::new(), words_of(panic)),
+    };
+    format!("it panicked{place}: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
+}
 
 /// A failure on its way to another process.
 #[derive(Default)]

@@ -49,6 +49,7 @@ fn main() {
             ("records_for_which_the_map_function_returns_an_error_are_set_aside", returned::set_aside),
             ("an_error_that_asks_for_it_is_tried_again", returned::retried),
             ("an_error_of_the_reduce_function_names_its_key_and_is_not_tried_again", returned::of_reduce),
+            ("a_panic_in_the_reduce_function_names_its_key", returned::of_reduce_that_panics),
             ("an_error_that_a_combiner_throws_ends_the_job_and_sets_no_record_aside", returned::of_combine),
             ("an_error_in_a_step_names_the_step", returned::of_steps),
         ],

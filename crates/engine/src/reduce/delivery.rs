@@ -9,12 +9,13 @@
 //! it.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use crate::data::contract::InOrder;
 use crate::data::datum::{Datum, Key};
 use crate::data::order::Order;
-use crate::failure::Failure;
+use crate::failure::{Failure, ReducePanic, words_of};
 use crate::gather::store::{Pile, Store};
 use crate::plan::job_plan::Plan;
 use crate::program::ending::{Program, ReduceOf};
@@ -93,10 +94,12 @@ impl<'w, J: Program> Grouping<'w, J> {
             let mut flow = ControlFlow::Continue(());
             match self.reduce {
                 Some(reduce) => {
-                    let reduced = reduce(key, values, &mut |key, value| {
-                        if flow.is_continue() {
-                            flow = emit(key, value);
-                        }
+                    let reduced = naming::<J::Key, _>(key, || {
+                        reduce(key, values, &mut |key, value| {
+                            if flow.is_continue() {
+                                flow = emit(key, value);
+                            }
+                        })
                     });
                     if let Err(error) = reduced {
                         let (key, error) = (text_of::<J::Key>(key), error.unless_retried());
@@ -121,13 +124,29 @@ impl<'w, J: Program> Grouping<'w, J> {
 /// The greatest length of a key in a message, in characters.
 const KEY_CHARS_MAX: usize = 60;
 
-/// Returns a key as a message shows it.
+/// Returns a key as a message shows it: a number as it is, anything else as its text in quotes.
 fn text_of<K: Key>(key: K::Ref<'_>) -> String {
-    let text = format!("{key:?}");
-    match text.char_indices().nth(KEY_CHARS_MAX) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
+    let mut text = Vec::new();
+    K::to_text(key, &mut text);
+    let text = String::from_utf8_lossy(&text);
+    let (shown, more) = match text.char_indices().nth(KEY_CHARS_MAX) {
+        Some((end, _)) => (&text[..end], "..."),
+        None => (&*text, ""),
+    };
+    if shown.parse::<f64>().is_ok() && format!("{key:?}") == shown {
+        shown.to_owned()
+    } else {
+        format!("{shown:?}{more}")
     }
+}
+
+/// Calls a reduce function for a key. Its panic goes on with the key.
+fn naming<K: Key, R>(key: K::Ref<'_>, reduce: impl FnOnce() -> R) -> R {
+    // The worker ends with the panic, so nothing that was left half done is seen again.
+    catch_unwind(AssertUnwindSafe(reduce)).unwrap_or_else(|panic| match words_of(&*panic) {
+        Some(words) => resume_unwind(Box::new(ReducePanic { key: text_of::<K>(key), words: words.to_owned() })),
+        None => resume_unwind(panic),
+    })
 }
 
 /// The pairs of a step, reduced partition by partition.

@@ -32,7 +32,7 @@ use crate::control::place::Place;
 use crate::data::contract::Contract;
 use crate::data::datum::{Datum, Key};
 use crate::data::entry;
-use crate::failure::Failure;
+use crate::failure::{Failure, panic_message};
 use crate::input::chunk::Chunk;
 use crate::input::quotes::State;
 use crate::input::records::Scan;
@@ -366,16 +366,6 @@ pub(crate) fn be_quiet() {
             hook(panic);
         }
     }));
-}
-
-/// Returns the message of a panic.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    if let Some(error) = panic.downcast_ref::<ProgramError>() {
-        let code = error.number().map_or(String::new(), |code| format!(" with the code {code}"));
-        return format!("it failed{code}: {error}");
-    }
-    let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it panicked: {}", words.filter(|words| !words.is_empty()).unwrap_or("a panic without words"))
 }
 
 /// Pairs, and items for aggregates, that do not count yet.
