@@ -82,8 +82,8 @@ impl FileFormat {
             (FileFormat::Empty | FileFormat::Csv | FileFormat::JsonLines | FileFormat::JsonArray, Some(kind)) => {
                 Found { kind, by_name: true }
             }
-            // Only a file named `.json` is taken for an array: a CSV row may begin with a bracket too.
-            (FileFormat::JsonArray, None) if extension.as_deref() != Some("json") => {
+            // A CSV row may begin with a bracket, too.
+            (FileFormat::JsonArray, None) if extension.as_deref() != Some("json") && !is_of_objects(&start) => {
                 Found { kind: FileFormat::Csv, by_name: false }
             }
             (kind, _) => Found { kind, by_name: false },
@@ -111,6 +111,12 @@ fn of_bytes(start: &[u8]) -> FileFormat {
         Some(b'[') => FileFormat::JsonArray,
         _ => FileFormat::Csv,
     }
+}
+
+/// Returns true if an array of JSON begins with an object.
+fn is_of_objects(array: &[u8]) -> bool {
+    let inside = without_mark(array).trim_ascii_start().strip_prefix(b"[");
+    inside.is_some_and(|inside| inside.trim_ascii_start().starts_with(b"{"))
 }
 
 /// Returns the extension of a file's name in lower case, without a suffix for compression.

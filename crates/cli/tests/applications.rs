@@ -438,15 +438,19 @@ fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
         ("lines.log", b"{\"k\":\"a\"}\n"),
         ("text", b"abcdefgh"),
         ("array.json", b"[{\"k\":1}]"),
+        ("array", b"\n[\n  {\"k\":1}]"),
+        ("brackets", b"[a],1\n[b],2\n"),
         ("pairs.bin", &numbers),
     ]);
     let path = |name: &str| dir.path().join(name);
-    let cases: [(&[&str], &str, i32, &str); 8] = [
+    let cases: [(&[&str], &str, i32, &str); 9] = [
         (&["group-by"], "x.csv", 2, "x.csv is text: select the key with --by"),
         (&["group-by"], "text", 2, "--input-format pairs"),
         (&["group-by", "--by", "1"], "pairs.bin", 2, ", and --by selects a column"),
         (&["group-by", "--by", "1", "--input-format", "pairs"], "pairs.bin", 2, "leave out --by"),
         (&["group-by", "--by", "k"], "array.json", 1, "array.json: is one array of JSON"),
+        // The error was about a quote, as if it were CSV.
+        (&["group-by", "--by", "k"], "array", 1, "array: is one array of JSON"),
         (&["linear-regression"], "x.csv", 2, "x.csv is text: select its columns with --x and --y"),
         (&["linear-regression", "--x", "1", "--y", "2"], "pairs.bin", 2, "pairs.bin is not text"),
         (&["kmeans", "-k", "1"], "pairs.bin", 1, "pairs.bin: is neither a .npy file nor text"),
@@ -460,6 +464,8 @@ fn text_is_not_taken_for_pairs_of_numbers_nor_pairs_for_text() {
     assert!(note.contains("pairs.bin was read as pairs of 32-bit numbers; if it is a table,"), "{note}");
     let (_, note) = told(&["linear-regression"], &[&path("pairs.bin")]);
     assert!(note.contains("was read as pairs of bytes"), "{note}");
+    let (rows, _) = told(&["group-by", "--by", "1", "--sum", "2"], &[&path("brackets")]);
+    assert_eq!(rows, "[a]\t1\n[b]\t2\n");
     let (rows, note) = told(&["group-by", "--by", "k"], &[&path("lines.log")]);
     assert!(rows == "a\t1\n" && note.contains("was read as JSON lines"), "{rows} {note}");
 }
