@@ -18,19 +18,19 @@ CHART = HERE / "peers.svg"
 PANELS = [
     (
         "Word count: 100 MB of source code, 1.6 million different words",
-        "2026-11-21-xeon-2core/word-count-keys-100m.json",
+        "2026-11-29-xeon-2core/word-count-keys-100m.json",
         None,
         {"gristmill": "Gristmill", "wc_threads": "Rust by hand", "chDB": "chDB", "wc_rayon": "rayon", "Polars": "Polars"},
     ),
     (
         "A Python function for each of 200,000 groups of 20 million rows",
-        "2026-11-26-epyc-2core/python/rows.json",
+        "2026-11-29-xeon-2core/python/rows.json",
         "groups",
         {"gristmill": "Gristmill", "pandas": "pandas", "pool": "multiprocessing", "duckdb": "DuckDB", "polars": "Polars"},
     ),
     (
         "Sort of 4 GiB within 1 GiB of memory",
-        "2026-11-21-xeon-2core/sort-4g.json",
+        "2026-11-29-xeon-2core/sort-4g.json",
         None,
         {"gristmill": "Gristmill", "DuckDB": "DuckDB", "GNU sort": "GNU sort"},
     ),

@@ -19,8 +19,8 @@ const NUMBER_BYTES: usize = 4;
 /// The `K` greatest items, in the order of [`Datum::compare`]. An item that is there several times counts as several.
 ///
 /// With [`Reverse`](std::cmp::Reverse) it keeps the smallest. A tuple is ordered by its first field, so that
-/// `Top<(u64, Bytes), 10>` keeps ten texts with the greatest numbers. Not a number (NaN) is greater than all numbers, as
-/// for [`f64::total_cmp`].
+/// `Top<(u64, Bytes), 10>` keeps ten texts with the greatest numbers. Not a number (NaN) is greater than all numbers
+/// ([`f64::total_cmp`]).
 ///
 /// An item that is kept takes a step in a list of `K`: this is for lists of up to a few thousand.
 ///
@@ -133,7 +133,7 @@ impl<T: Key, const K: usize> Datum for Top<T, K> {
     type Ref<'a> = TopRef<'a, T, K>;
     type Owned = Top<T, K>;
     const WIDTH: Option<usize> = None;
-    /// Of two keys that are equal, it does not matter which is kept.
+    /// It does not matter which of two equal keys is kept.
     const EXACT: bool = true;
 
     fn width(top: TopRef<'_, T, K>) -> usize {
