@@ -19,8 +19,8 @@ const NUMBER_BYTES: usize = 4;
 /// The `K` greatest items, in the order of [`Datum::compare`]. An item that is there several times counts as several.
 ///
 /// With [`Reverse`](std::cmp::Reverse) it keeps the smallest. A tuple is ordered by its first field, so that
-/// `Top<(u64, Bytes), 10>` keeps ten texts with the greatest numbers. Not a number (NaN) is greater than all numbers
-/// ([`f64::total_cmp`]).
+/// `Top<(u64, Bytes), 10>` keeps ten texts with the greatest numbers. Floating-point numbers are ordered by
+/// [`f64::total_cmp`]: a NaN is greater than all numbers, or less if its sign is negative.
 ///
 /// An item that is kept takes a step in a list of `K`: this is for lists of up to a few thousand.
 ///
