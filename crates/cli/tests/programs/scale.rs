@@ -385,6 +385,13 @@ fn a_command_that_fails_with_all_numbers_has_no_report() {
             "{said}"
         );
     }
+    // The reason was said to be: For more information, try '--help'.
+    let dir = tempfile::tempdir().expect("a directory");
+    let table = dir.path().join("table.csv").display().to_string();
+    fs::write(&table, "a,b\n1,2\n").expect("written");
+    let (status, _, said) = run(&["--workers", "1", "group-by", "--by", "a", "--delimiter", "\"", &table]);
+    let why = "it ended with exit status 2: --delimiter and --quote are the same character";
+    assert!(status == 1 && said.contains(why), "{said}");
     let (status, _, said) = run(&["--workers", "1", "--prepare", "exit 7", "--", "true", "{workers}"]);
     assert!(status == 1 && said.contains("what prepares it failed: it ended with exit status 7"), "{said}");
 }

@@ -238,17 +238,25 @@ impl Launcher {
         }
     }
 
-    /// Returns the last line of the command's standard error.
+    /// Returns the last line of the command's standard error that gives a reason.
     fn last_words(&self) -> io::Result<String> {
         const BYTES: u64 = 4096;
+        const HELP: &str = "For more information, try ";
         let mut file = &self.said;
         let end = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(end.saturating_sub(BYTES)))?;
         let mut text = Vec::new();
         file.take(BYTES).read_to_end(&mut text)?;
         let text = String::from_utf8_lossy(&text);
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        Ok(last.map_or(String::new(), |line| format!(": {}", line.trim())))
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let reason = match last {
+            // The parser of our options, and of many other programs, gives the reason first.
+            Some(help) if help.starts_with(HELP) => {
+                text.lines().rev().find_map(|line| line.strip_prefix("error: ")).or(last)
+            }
+            _ => last,
+        };
+        Ok(reason.map_or(String::new(), |line| format!(": {line}")))
     }
 
     /// Ends this process as the signal would have.
