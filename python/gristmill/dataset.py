@@ -404,6 +404,7 @@ class Dataset(Exports[T]):
     def _run(self, timeline: bool = False, live: bool = False) -> Run[T]:
         stage = stage_of(self._node)
         run = choice.run(stage, dataclasses.replace(settings.current(), timeline=timeline, live=live))
+        run.pairs = nodes.makes_pairs(self._node)
         run.kept = [source.data for source in sources(stage) if isinstance(source.data, Kept)]
         return run
 
@@ -531,7 +532,7 @@ class Groups(Generic[K, V]):
 
 
 def _result(run: Run[T]) -> Result[T]:
-    return Result(builtins.list(run.records), run.all_bad_records(), run.stats, run.timelines)
+    return Result(builtins.list(run.records), run.all_bad_records(), run.stats, run.timelines, run.pairs)
 
 
 def _count(method: str, count: Any, least: int) -> int:

@@ -40,7 +40,8 @@ class Exports(Generic[T_co]):
     def to_arrow(self) -> pyarrow.Table:
         """Returns a table of Arrow. Needs pyarrow.
 
-        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`. Tuples become lists,
+        Dictionaries give a column for each name, pairs the columns `key` and `value`, and other records the column `value`. If there are no
+        records, there are columns `key` and `value` where a reducer, :meth:`Dataset.count_by_value` or a join makes them. Tuples become lists,
         or structures with the fields `0`, `1` and so on if their items are of several types, as those of several reducers often are.
         Raises :class:`gristmill.PlanError` for values of a column that have no type together.
 
@@ -59,7 +60,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_pandas()["value"].sum()
         np.int64(3)
         """
-        return tables.pandas_frame(list(self))
+        return tables.pandas_frame(self._run())
 
     def to_polars(self) -> Any:
         """Returns a data frame of Polars, with columns as in :meth:`Dataset.to_arrow`. Needs Polars.
@@ -70,7 +71,7 @@ class Exports(Generic[T_co]):
         >>> gm.from_iterable("aba").count_by_value().to_polars().rows()
         [('a', 2), ('b', 1)]
         """
-        return tables.polars_frame(list(self))
+        return tables.polars_frame(self._run())
 
     def write_text(self, path: AnyPath) -> int:
         """Writes a line of UTF-8 for each record and returns their number.

@@ -39,6 +39,7 @@ class Result(Exports[T_co], Sequence[T_co]):
         bad_records: Sequence[BadRecord],
         stats: Mapping[str, Any],
         timelines: Sequence[StageTimeline] = (),
+        pairs: bool = False,
     ) -> None:
         self._records = records
         #: The records on which a function failed; empty unless `on_error="skip"`.
@@ -46,6 +47,7 @@ class Result(Exports[T_co], Sequence[T_co]):
         #: How the job ran, as a mapping. It is printed as a table of the job's stages.
         self.stats = Stats(stats)
         self._timelines = timelines
+        self._pairs = pairs
 
     def __len__(self) -> int:
         return len(self._records)
@@ -58,7 +60,7 @@ class Result(Exports[T_co], Sequence[T_co]):
         return self._records[index]
 
     def _run(self) -> Run[T_co]:
-        return Run(iter(self._records))
+        return Run(iter(self._records), pairs=self._pairs)
 
     def __repr__(self) -> str:
         aside = f", {len(self.bad_records)} set aside" if self.bad_records else ""

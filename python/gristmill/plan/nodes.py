@@ -74,3 +74,15 @@ class Uses:
 
 
 Node = Source | Narrow | Shuffle | Join | Uses
+
+
+def makes_pairs(node: Node) -> bool:
+    """Whether all records of a node are pairs, as far as the plan tells, without a look at one."""
+    while True:
+        match node:
+            case Shuffle(kind="reduce" | "count_by_value") | Join():
+                return True
+            case Shuffle(kind="distinct" | "sort" | "top") | Narrow(kind="filter") | Uses():
+                node = node.parent
+            case _:
+                return False

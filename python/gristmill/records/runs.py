@@ -59,6 +59,8 @@ class Run(Generic[T]):
     #: Makes the records where they can stay: on a cluster. Returns what knows their number (`len`) and has them as
     #: blocks.
     hold: Callable[[], Any] | None = None
+    #: Whether the records are pairs even if there are none.
+    pairs: bool = False
     #: The kept datasets that the job reads.
     kept: Sequence[Kept[Any]] = ()
 

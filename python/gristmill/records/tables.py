@@ -32,11 +32,13 @@ def columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return _columns(records, _names(records))
 
 
-def whole_columns(records: Sequence[Any], function: str) -> dict[str, list[Any]]:
-    """The columns of records, of which none is lost.
+def whole_columns(records: Sequence[Any], pairs: bool, function: str) -> dict[str, list[Any]]:
+    """The columns of records, of which none is lost. Without records they are those of `pairs`, or of other values.
 
     Raises :class:`gristmill.PlanError` if columns cannot hold them.
     """
+    if pairs and not records:
+        return {"key": [], "value": []}
     names = _names(records)
     if names == []:
         raise PlanError(f"{function} needs columns, and all {len(records):,} records are empty dictionaries")
@@ -67,7 +69,7 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
     import pyarrow
 
     if run.blocks is None:
-        return table_of(whole_columns(list(run.records), function), function)
+        return table_of(whole_columns(list(run.records), run.pairs, function), function)
     from .. import _native
 
     blocks, found, fits = [], _native.Columns(), True
@@ -76,7 +78,7 @@ def arrow(run: Run[Any], function: str) -> pyarrow.Table:
         fits = fits and found.add(block)
     arrays = found.arrays()
     if not fits or not arrays:
-        return table_of(whole_columns([record for block in blocks for record in decoded(block)], function), function)
+        return table_of(whole_columns([record for block in blocks for record in decoded(block)], run.pairs, function), function)
     names = ["key", "value"] if len(arrays) == 2 else ["value"]
     made = [
         pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), count, [None, *map(pyarrow.py_buffer, buffers)]) for kind, count, buffers in arrays
@@ -105,10 +107,10 @@ def _mixed(function: str, name: str, library: str, error: Exception) -> PlanErro
     return PlanError(f"{function}: the values of column {name!r} are none of one type of {library} ({why}). Convert them first, with map")
 
 
-def pandas_frame(records: Sequence[Any]) -> pandas.DataFrame:
+def pandas_frame(run: Run[Any]) -> pandas.DataFrame:
     """A data frame of pandas, in which no whole number is rounded."""
     made = library("pandas", "to_pandas")
-    found: dict[str, Any] = dict(whole_columns(records, "to_pandas"))
+    found: dict[str, Any] = dict(whole_columns(list(run.records), run.pairs, "to_pandas"))
     for name, values in found.items():
         kinds = set(map(type, values))
         # These would be floats.
@@ -118,13 +120,14 @@ def pandas_frame(records: Sequence[Any]) -> pandas.DataFrame:
     return frame
 
 
-def polars_frame(records: Sequence[Any]) -> Any:
+def polars_frame(run: Run[Any]) -> Any:
     """A data frame of Polars.
 
     Raises :class:`gristmill.PlanError`, which names the column, for values that it would change.
     """
     polars = library("polars", "to_polars")
-    return polars.DataFrame([_series(polars, name, _structured(values)) for name, values in whole_columns(records, "to_polars").items()])
+    found = whole_columns(list(run.records), run.pairs, "to_polars")
+    return polars.DataFrame([_series(polars, name, _structured(values)) for name, values in found.items()])
 
 
 def _series(polars: Any, name: str, values: Sequence[Any]) -> Any:

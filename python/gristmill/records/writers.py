@@ -100,8 +100,9 @@ class _Lines:
 def write_csv(path: AnyPath, run: Callable[[], Run[Any]]) -> int:
     """Writes CSV with a header; returns the number of rows."""
     with _text_file(path, "surrogateescape") as file:
-        records = list(run().records)
-        table = whole_columns(records, "write_csv")
+        made = run()
+        records = list(made.records)
+        table = whole_columns(records, made.pairs, "write_csv")
         lines = _Lines(file)
         rows = csv.writer(lines)
         try:
