@@ -65,7 +65,7 @@ def group_by(
         output.seek(0)
         return Run(_pairs(output, "count" if sum is None else "sum"), bad_records, stats={"engine": "command"})
 
-    return Dataset(Source("iterable", Kept(make), {"cached": True}))
+    return Dataset(Source("iterable", Kept(make), {"cached": True, "pairs": True}))
 
 
 def sort_files(paths: Paths, output: AnyPath, *, key_bytes: tuple[int, int] | None = None) -> None:

@@ -277,7 +277,7 @@ class Dataset(Exports[T]):
         >>> words.count(), words.distinct().count()
         (3, 2)
         """
-        return Dataset(nodes.Source("iterable", Kept(self._run), {"cached": True}))
+        return Dataset(nodes.Source("iterable", Kept(self._run), {"cached": True, "pairs": nodes.makes_pairs(self._node)}))
 
     # Results.
 

@@ -329,9 +329,9 @@ def test_a_result_without_pairs_has_the_columns_of_pairs(tmp_path: Path, engine:
     """On a day without sales, `frame["key"]` was a KeyError, and the file had the one column `value`."""
     sales = gm.from_iterable([("fig", 3)]).filter(lambda sale: sale[1] > 3)
     sums = sales.reduce_by_key(gm.sum)
-    for data in (sums, sums.sort_by_key(), sales.count_by_value().top(3), sums.join(sums), sums.filter(bool).run()):
+    for data in (sums, sums.sort_by_key(), sales.count_by_value().top(3), sums.join(sums), sums.filter(bool).run(), sums.cache()):
         assert data.to_arrow().column_names == list(data.to_pandas()) == data.to_polars().columns == ["key", "value"]
         assert data.write_csv(tmp_path / "sums.csv") == data.write_parquet(tmp_path / "sums.parquet") == 0
         assert (tmp_path / "sums.csv").read_text() == "key,value\n"
         assert gm.read_parquet(tmp_path / "sums.parquet").count() == 0
-    assert list(sales.to_pandas()) == list(sums.map(str).to_pandas()) == ["value"]
+    assert list(sales.cache().to_pandas()) == list(sales.to_pandas()) == list(sums.map(str).to_pandas()) == ["value"]

@@ -82,6 +82,8 @@ def makes_pairs(node: Node) -> bool:
         match node:
             case Shuffle(kind="reduce" | "count_by_value") | Join():
                 return True
+            case Source(options={"pairs": pairs}):
+                return bool(pairs)
             case Shuffle(kind="distinct" | "sort" | "top") | Narrow(kind="filter") | Uses():
                 node = node.parent
             case _:
